@@ -1,7 +1,6 @@
-"""Privacy accounts: sensitivities, the exact Gaussian profile, and composition.
+"""Privacy accounting: sensitivities, the exact Gaussian profile, and composition.
 
-`sensitivity` says how far one person can move a statistic, `gaussian` turns a
-noise-to-signal ratio into (epsilon, delta) and back without approximation, and
-`accounting` recomputes what a mechanism really spends from what it says it
-does, by code that did not calibrate it.
+`sensitivity` computes how far one person can move a statistic. `gaussian` converts a
+noise-to-signal ratio into (epsilon, delta) and back without approximation. `accounting` recomputes
+the privacy loss of a mechanism from the parts it declares, by code that did not calibrate it.
 """

@@ -1,12 +1,11 @@
 """The actual privacy loss of a release, from the parts that the mechanism declares.
 
-A mechanism describes its randomness as a sequence of parts, each a frozen value
-that states a sensitivity and a noise scale in the same units, or a proved pure
-epsilon. `spent` turns the parts into (epsilon, delta) without knowing how the
-mechanism was calibrated, so a wrong calibration shows. It cannot see a wrong
-sensitivity: that is for the numerical searches in the tests.
+A mechanism describes its randomness as a sequence of parts. Each part is a frozen value that states
+a sensitivity and a noise scale in the same units, or a proved pure epsilon. `spent` turns the parts
+into (epsilon, delta) without knowing how the mechanism was calibrated, so it exposes a wrong
+calibration. A wrong sensitivity is found only by the numerical searches in the tests.
 
-Parts compose adaptively: each may depend on what the ones before it released.
+Parts compose adaptively: each part may depend on the results of earlier parts.
 """
 
 from __future__ import annotations
@@ -37,42 +36,40 @@ from dpviz.core.problem import Budget
 from dpviz.core.quantity import Kind, Quantity
 
 _ROUNDING = float(np.finfo(np.float64).eps)
-_RANGE_CELLS = 2048  # of where a bounded range may lie: each more narrows the bound
-_RANGE_SPAN = 32  # cells looked at together first; measured
-_RANGE_ROOM = 1e-9  # more than log delta is ever off by rounding
-_LEAST_ON_GRID = 1e-11  # a composed loss counts 1e-12 of rounding as failure
+_RANGE_CELLS = 2048  # More grid cells make the epsilon of range-bounded mechanisms tighter.
+_RANGE_SPAN = 32  # The coarse pass joins this many grid cells: a value chosen by timing.
+_RANGE_ROOM = 1e-9  # This margin is larger than any rounding error of log delta.
+_LEAST_ON_GRID = 1e-11  # Composition adds a rounding error of 1e-12 to the failure probability.
 
 
 @dataclass(frozen=True)
 class Spent:
-    """The privacy that a release costs, as epsilon and delta.
+    """The privacy loss of a release, as epsilon and delta.
 
-    Privacy loss is the word for the log ratio, a random variable; what is spent is a pair that
-    bounds it.
+    Strictly, privacy loss is a random variable, the log density ratio; (epsilon, delta) bounds it.
 
     Attributes
     ----------
     epsilon : float
-        At least 0; may be infinite.
+        Epsilon, at least 0; may be infinite.
     delta : float
         The delta at which ``epsilon`` is quoted; 0 for pure privacy.
     exact : bool
-        Whether some neighbours cost as much: one query is all there is, its sensitivity is
-        attained and what carries it is released whole. The worst neighbours of several queries
-        need not be the same, and who sees a part of what is accounted for sees no more; ``epsilon``
-        is then an upper bound.
+        Whether some pair of neighbours attains ``epsilon``. This needs a single query whose
+        sensitivity is attained and whose noisy result is released whole. Otherwise ``epsilon`` is
+        an upper bound: the worst neighbours of several queries may differ, and a part of a result
+        reveals no more than the whole.
     source : str
-        The account it comes from, in a phrase.
+        Name of the accounting method, a phrase.
     delta_at_epsilon : float or None
-        The delta really given at the claimed epsilon, exact or a bound as ``exact`` says;
-        None where nobody computed it.
+        The actual delta at the claimed epsilon, exact or a bound as ``exact`` states; None if delta
+        is not computed.
     total_variation : float or None
-        The most by which the chance of any event differs between neighbours: the delta at
-        epsilon 0, exact or a bound as ``exact`` says, and of pure privacy a bound. None where
-        nobody computed it: of a pure epsilon alone it is at most tanh(epsilon/2), whatever the
-        mechanism.
+        The most by which the probability of any event differs between neighbours: the delta at
+        epsilon 0. The value is exact or a bound as ``exact`` states, and a bound for pure privacy.
+        None if unknown: a pure epsilon alone bounds it by tanh(epsilon/2), whatever the mechanism.
     mu : float or None
-        Sensitivity over standard deviation where Gaussian noise is all there is.
+        Sensitivity divided by standard deviation, if all noise is Gaussian.
     """
 
     epsilon: float
@@ -89,33 +86,33 @@ class Spent:
         return Quantity(self.epsilon, Kind.MEASUREMENT if self.exact else Kind.UPPER_BOUND)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the account's values as JSON data."""
+        """Return epsilon, delta, kind and source as JSON data."""
         kind = str(self.cost.kind)
         return {"epsilon": self.epsilon, "delta": self.delta, "kind": kind, "source": self.source}
 
 
 def spent(parts: Sequence[Part], budget: Budget, releases: int = 1) -> Spent:
-    """Return the privacy loss of the parts together.
+    """Return the combined privacy loss of the parts.
 
     Parameters
     ----------
     parts : sequence of Part
-        In the order they run. None at all costs nothing.
+        The parts in the order in which they run. Without parts the loss is 0.
     budget : Budget
-        Its delta is where epsilon is quoted if there is Gaussian noise; its epsilon is where
-        ``delta_at_epsilon`` is computed. Nothing else is taken from it.
+        The budget supplies two values: the delta at which epsilon is quoted if there is Gaussian
+        noise, and the epsilon at which ``delta_at_epsilon`` is computed.
     releases : int
-        How many times all of it runs, each free to depend on those before.
+        Number of times that all parts run; each run may depend on earlier runs.
 
     Returns
     -------
     Spent
-        Rounded up. It is quoted at the budget's delta if a part needs one, else at delta 0.
+        The loss, rounded up. Epsilon is quoted at the budget's delta if a part needs one.
     """
     return _spent(tuple(parts), budget, releases)
 
 
-@lru_cache(maxsize=4096)  # a claim, its status and what is left are asked of the same parts
+@lru_cache(maxsize=4096)  # Claim, status and remaining budget use the same parts, so cache them.
 def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
     composition = composition_of(parts, releases)
     if composition.pure:
@@ -145,12 +142,12 @@ def _spent(parts: tuple[Part, ...], budget: Budget, releases: int) -> Spent:
 
 
 def composition_of(parts: Sequence[Part], releases: int = 1) -> Composition:
-    """Return the composition of parts that run one after another, repeated.
+    """Return the composition of parts that run in sequence, ``releases`` times.
 
     Parameters
     ----------
     parts : sequence of Part
-        In the order they run.
+        The parts in the order in which they run.
     releases : int
     """
     return _composition_of(tuple(parts), releases)
@@ -158,24 +155,25 @@ def composition_of(parts: Sequence[Part], releases: int = 1) -> Composition:
 
 @dataclass(frozen=True, eq=False)
 class Composition:
-    """Parts together; see `composition_of`.
+    """Several parts composed adaptively; see `composition_of`.
 
     Attributes
     ----------
     parts : tuple of Part
     releases : int
     mu : float
-        Of the Gaussian parts.
+        Combined mu of the Gaussian parts.
     total : float
-        Epsilons of the others, added up.
+        Sum of the epsilons of the parts that are not Gaussian.
     failing : float
-        The chance that any of them tells everything, rounded up.
+        The probability that any part reveals everything, rounded up.
 
     Notes
     -----
-    Gaussian parts compose to one with mu^2 the sum of the mu^2, exactly, also adaptively
-    (Dong, Roth & Su 2022, Corollary 2). Pure epsilons add. Beside Gaussian noise of profile D,
-    which at a negative epsilon is 1 - e^epsilon + e^epsilon D(-epsilon), the least of these holds:
+    Gaussian parts compose exactly, also adaptively, to one Gaussian part whose mu^2 is the sum of
+    the mu^2 (Dong, Roth & Su 2022, Corollary 2). Pure epsilons add. Let D be the profile of the
+    Gaussian noise; at a negative epsilon D is 1 - e^epsilon + e^epsilon D(-epsilon). The least of
+    the following bounds holds:
 
     *All epsilons as one.* A pure bound e is dominated by randomised response, whose loss is +e
     with probability p = 1/(1 + exp(-e)) and -e otherwise (Kairouz, Oh & Viswanath 2015), and
@@ -183,24 +181,25 @@ class Composition:
 
         delta(epsilon) <= p D(epsilon - e) + (1 - p) D(epsilon + e).
 
-    *A bounded range that runs first.* Let the log ratio of a pair of neighbours lie in
-    [t - w, t] in one part, which nothing released before could choose. The chance that D gains
-    at a ratio r = e^-loss is convex in r, whose mean is 1, so the law on both ends is the worst:
+    *A bounded range that runs first.* Let the log ratio of a pair of neighbours lie in [t - w, t]
+    in one part, which no earlier release could choose. The delta that D gives at a ratio r =
+    e^-loss is convex in r, and r has mean 1. So the worst distribution sits on the two ends:
 
         delta(epsilon) <= max over t of p D(epsilon - t) + (1 - p) D(epsilon - t + w),
         p = (1 - e^(t - w))/(1 - e^-w),
 
-    t from w - e to e. It is attained, by an exponential mechanism with two outputs. A range that
-    starts anywhere in [a, b] lies in the one from a - w to b, so cells of t give an upper bound.
+    with t from w - e to e. An exponential mechanism with two outputs attains this bound. For t
+    anywhere in [a, b] the range lies in [a - w, b], so a grid of cells for t gives an upper bound.
 
-    *Losses on a grid.* Each other part by the loss that dominates it
-    (`dpviz.accounting.composition`), whatever it chose itself by.
+    *Losses on a grid.* Each other part is represented by its dominating loss
+    (`dpviz.accounting.composition`), however the part was chosen.
 
-    *zCDP.* rho adds and becomes an epsilon.
+    *zCDP.* The zCDP parameters rho add up, and their sum is converted to an epsilon.
 
-    An (e, d) release is dominated by one that tells everything with probability d and is else the
-    randomised response of e (Kairouz, Oh & Viswanath 2015), so with f the chance that any of such
-    parts fails, delta(epsilon) <= f + (1 - f) times the right side above, e counting theirs too.
+    An (e, d) release is dominated by a mechanism that reveals everything with probability d and
+    otherwise is the randomised response of e (Kairouz, Oh & Viswanath 2015). Let f be the
+    probability that any such part fails. Then delta(epsilon) <= f + (1 - f) times the right side of
+    the bound above, with the epsilons of such parts included in e.
     """
 
     parts: tuple[Part, ...]
@@ -211,12 +210,12 @@ class Composition:
 
     @property
     def other(self) -> tuple[Part, ...]:
-        """The parts with a privacy loss that are not Gaussian."""
+        """The parts that are not Gaussian and have a privacy loss."""
         return tuple(part for part in self.parts if _costs(part))
 
     @property
     def pure(self) -> bool:
-        """Whether no delta is needed."""
+        """Whether the composition is pure."""
         return self.mu == 0 and not any(isinstance(p, ApproximatePart) for p in self.other)
 
     @property
@@ -226,20 +225,20 @@ class Composition:
 
     @property
     def apart(self) -> float:
-        """What one pure part alone states of its total variation; else 1, which says nothing."""
+        """The stated bound on total variation if the only part is pure; else 1, a trivial bound."""
         alone = len(self.other) * self.releases == 1 and self.pure
         return self.other[0].apart if alone and isinstance(self.other[0], PurePart) else 1.0
 
     @cached_property
     def first_range(self) -> PurePart | None:
-        """The first part, if its range is bounded and all other parts are Gaussian."""
+        """The first part, if its log ratio has a bounded range and all other parts are Gaussian."""
         active = [part for part in self.parts if not isinstance(part, GaussianPart) or part.mu > 0]
         first = active[0] if active and len(self.other) * self.releases == 1 else None
         return first if isinstance(first, PurePart) and first.ranged else None
 
     @cached_property
     def loss(self) -> PrivacyLoss | None:
-        """The other parts on a grid of losses, if that may tighten the account."""
+        """The non-Gaussian parts on a grid of losses, if the grid may tighten the bound."""
         other = self.other
         if not other or math.inf in (self.mu, self.total) or self.first_range is not None:
             return None
@@ -254,9 +253,9 @@ class Composition:
         Parameters
         ----------
         epsilon : float
-            At least 0.
+            Epsilon, at least 0.
         mu : float
-            Of the Gaussian parts, in place of their own.
+            A mu that replaces the combined mu of the Gaussian parts.
         """
         if self.failing >= 1 or math.inf in (mu, self.total):
             return 0.0
@@ -285,7 +284,7 @@ class Composition:
         return self.least(delta)[0]
 
     def least(self, delta: float) -> tuple[float, str]:
-        """Return the least epsilon known at delta, and the account it comes from in a phrase."""
+        """Return the least epsilon known at delta, and the accounting method in a phrase."""
         candidates = [(self._at_most(delta), self._name)]
         if delta > 0 and self.other:
             if self.loss is not None:
@@ -299,7 +298,7 @@ class Composition:
         return min(candidates, key=lambda pair: pair[0])
 
     def _at_most(self, delta: float) -> float:
-        """Return the epsilon by closed forms, rounded up."""
+        """Return the epsilon at ``delta`` by closed forms, rounded up."""
         if not self.other:
             return epsilon_of(delta, self.mu)
         remaining = (delta - self.failing) * (1 - 8 * _ROUNDING)
@@ -344,19 +343,19 @@ def _ranged(part: Part) -> bool:
 
 
 def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
-    """Return the greatest mu of one more Gaussian part, run last, with which all meet the budget.
+    """Return the greatest mu of one more Gaussian part, run last, that still meets the budget.
 
     Parameters
     ----------
     parts : sequence of Part
-        In the order they run. They must leave something: their own cost is below the budget.
+        The earlier parts in the order in which they run, with a loss below the budget.
     budget : Budget
-        Its delta must be above 0.
+        The budget; its delta must be above 0.
 
     Returns
     -------
     float
-        Rounded down: `spent` of the parts and of that one is at most the budget.
+        The mu, rounded down: the loss of all parts, including the new one, is at most the budget.
     """
     return _greatest_mu(tuple(parts), budget)
 
@@ -364,21 +363,21 @@ def greatest_mu_beside(parts: Sequence[Part], budget: Budget) -> float:
 @lru_cache(maxsize=4096)
 def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
     high = mu_of(budget)
-    taken = composition_of(parts).mu
+    prior_mu = composition_of(parts).mu
     composition = composition_of((*parts, GaussianPart(high, 1.0)))
-    if taken < high and not composition.other:
-        # Gaussian parts compose by the squares of their mu; a few roundings to the safe side.
-        return math.sqrt((high - taken) * (high + taken)) / (1 + 64 * _ROUNDING)
+    if prior_mu < high and not composition.other:
+        # Squares of mu add up for Gaussian noise. The divisor makes rounding err on the safe side.
+        return math.sqrt((high - prior_mu) * (high + prior_mu)) / (1 + 64 * _ROUNDING)
     target = math.log(budget.delta)
 
     def over(mu: float) -> float:
-        return composition.log_delta(budget.epsilon, math.hypot(taken, mu)) - target
+        return composition.log_delta(budget.epsilon, math.hypot(prior_mu, mu)) - target
 
     low = high
     while over(low) > 0:
         low /= 2
         if low < high * 1e-12:
-            raise InvalidSetting("budget", "above what its other parts cost", budget.epsilon)
+            raise InvalidSetting("budget", "above the loss of other noise parts", budget.epsilon)
     mu = low
     if low < high:
         mu = float(
@@ -395,7 +394,7 @@ def _greatest_mu(parts: tuple[Part, ...], budget: Budget) -> float:
 
 
 def _failing(parts: Sequence[Part]) -> float:
-    """Return the chance that any part tells everything, rounded up."""
+    """Return the probability that any part reveals everything, rounded up."""
     deltas = [part.delta for part in parts if isinstance(part, ApproximatePart)]
     if len(deltas) < 2:
         return math.fsum(deltas)
@@ -404,7 +403,7 @@ def _failing(parts: Sequence[Part]) -> float:
 
 
 def _epsilon_of_pure(delta: float, total: float) -> float:
-    """Return where the profile of randomised response falls to ``delta``, rounded up."""
+    """Return the epsilon at which randomised response has ``delta``, rounded up."""
     share = delta * (1 + math.exp(-total))
     if share >= 1:
         return 0.0
@@ -413,26 +412,26 @@ def _epsilon_of_pure(delta: float, total: float) -> float:
     return min(total, max(0.0, total + math.log1p(-share) + 8 * _ROUNDING * total))
 
 
-def _spent_pure(known: Composition, claimed: float) -> Spent:
-    if not known.other:
+def _spent_pure(composition: Composition, epsilon: float) -> Spent:
+    if not composition.other:
         return Spent(0.0, 0.0, True, "does not depend on the data", 0.0, 0.0)
-    first = known.other[0]
-    alone = len(known.other) * known.releases == 1
+    first = composition.other[0]
+    alone = len(composition.other) * composition.releases == 1
     return Spent(
-        epsilon=known.total,
+        epsilon=composition.total,
         delta=0.0,
         exact=alone and isinstance(first, (LaplacePart, PurePart)) and first.attained,
-        source=known._name,
-        delta_at_epsilon=_delta_of_pure(claimed, known.total),
-        total_variation=known.apart if known.apart < 1 else None,
+        source=composition._name,
+        delta_at_epsilon=_delta_of_pure(epsilon, composition.total),
+        total_variation=composition.apart if composition.apart < 1 else None,
     )
 
 
 def _delta_of_pure(epsilon: float, total: float) -> float:
-    """Return the most delta that a pure bound ``total`` allows at ``epsilon``."""
+    """Return the largest delta that a pure bound ``total`` allows at ``epsilon``."""
     if epsilon >= total:
         return 0.0
-    # (e^total - e^epsilon) / (e^total + 1), the profile of randomised response
+    # Randomised response has this profile: (e^total - e^epsilon) / (e^total + 1).
     return -math.expm1(epsilon - total) / (1 + math.exp(-total))
 
 
@@ -443,10 +442,10 @@ def _log_delta_of_mixture(epsilon: float, pure: float, mu: float) -> float:
 
 
 def _log_delta_of_range(epsilon: float, part: PurePart, mu: float) -> float:
-    """Return the greatest over where the range may lie, from cells of that; see `Composition`.
+    """Return the largest log delta over all places of the bounded range; see `Composition`.
 
-    A bound for several cells together lies above the bound for each of them, and the worst range
-    that starts at one point lies below. So cells that cannot be the worst are skipped.
+    The bound for a group of cells is at least the bound for each cell, and the value at one
+    position is at most the maximum. So cells that cannot hold the maximum are skipped.
     """
     ends = np.linspace(part.width - part.epsilon, part.epsilon, _RANGE_CELLS + 1)
     tops, starts = ends[::_RANGE_SPAN], ends[:-1:_RANGE_SPAN]
@@ -464,7 +463,7 @@ def _log_delta_of_range(epsilon: float, part: PurePart, mu: float) -> float:
 def _log_profiles(
     epsilon: float, tops: FloatArray, lows: FloatArray, mu: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return log delta of Gaussian noise after a loss of each top, and of each low."""
+    """Return log delta of Gaussian noise after adding each loss in ``tops`` and in ``lows``."""
     profiles = _log_profile(epsilon - np.append(tops, lows), mu)
     return profiles[: len(tops)], profiles[len(tops) :]
 
@@ -472,9 +471,9 @@ def _log_profiles(
 def _log_delta_within(
     low: FloatArray, top: FloatArray, likely: FloatArray, unlikely: FloatArray
 ) -> FloatArray:
-    """Return log delta beside a range from low to top, from log delta after each end."""
+    """Return log delta for a loss on the two ends of [low, top], given log delta at each end."""
     log_room = np.log(-np.expm1(low - top))
-    with np.errstate(divide="ignore"):  # a range that ends at 0 is there with no chance at all
+    with np.errstate(divide="ignore"):  # With a loss of 0 at one end, the other end is impossible.
         log_top = np.log(-np.expm1(low)) - log_room
         log_low = low + np.log(-np.expm1(-top)) - log_room
     log_delta: FloatArray = np.logaddexp(log_top + likely, log_low + unlikely)
@@ -487,9 +486,9 @@ def _log_profile(epsilon: FloatArray, mu: float) -> FloatArray:
     value = np.asarray(log_delta(x, np.full(x.shape, mu)))
     value = value + rounding_room(x, mu, value)
     with np.errstate(divide="ignore"):
-        # delta(-x) = 1 - e^-x + e^-x delta(x): the two neighbours of a Gaussian pair are symmetric
-        mirrored = np.logaddexp(np.log(-np.expm1(-x)), value - x)
-    return np.where(epsilon >= 0, value, mirrored)
+        # Gaussian noise has a symmetric loss, so delta(-x) = 1 - e^-x + e^-x delta(x).
+        mirror_image = np.logaddexp(np.log(-np.expm1(-x)), value - x)
+    return np.where(epsilon >= 0, value, mirror_image)
 
 
 @lru_cache(maxsize=65536)
@@ -503,8 +502,8 @@ def _epsilon_of_range(delta: float, part: PurePart, mu: float) -> float:
 
 
 def _root(log_delta_at: Callable[[float], float], delta: float, pure: float, mu: float) -> float:
-    """Return where a profile beside Gaussian noise falls to ``delta``, rounded up."""
-    high = pure + epsilon_of(delta, mu)  # basic composition is never below
+    """Return the epsilon at which a profile with Gaussian noise has ``delta``, rounded up."""
+    high = pure + epsilon_of(delta, mu)  # Basic composition gives this upper bound on epsilon.
     if high == math.inf:
         return math.inf
     target = math.log(delta)
@@ -514,12 +513,12 @@ def _root(log_delta_at: Callable[[float], float], delta: float, pure: float, mu:
 
     if gap(0.0) <= 0:
         return 0.0
-    if gap(high) > 0:  # by rounding only, where the bound coincides with basic composition
+    if gap(high) > 0:  # Only rounding can make this upper bound on epsilon too small.
         return math.nextafter(high, math.inf)
     return min(high, least_meeting(gap, lambda epsilon: gap(epsilon) <= 0, high))
 
 
 def _sum_up(values: Sequence[float]) -> float:
-    # a single value is reported as it is; fsum errs by half a rounding, so step over it
+    # A single value is returned unchanged. fsum may err by half a rounding, so round sums up.
     total = math.fsum(values)
     return total if len(values) < 2 else math.nextafter(total, math.inf) if total > 0 else 0.0

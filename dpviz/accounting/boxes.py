@@ -1,10 +1,9 @@
-"""Exact sensitivity of a weighted second moment on a box to one replaced row.
+"""Exact sensitivity of a weighted second moment to replacing one row in a box.
 
-Rows lie in ``|x_j| <= c_j`` and A is measured in units that differ by feature: P = diag(p) with
-``p_j = c_j^2/s_j``, s the shape of the noise, and rows divided by c, so that the box is the cube
-[-1, 1]^d. For a pair of rows v, w and D = vv' - ww' wanted are the largest Frobenius and nuclear
-norms of ``P^1/2 D P^1/2``. Write M = sum p_j and, for u in the cube, N = sum p_j u_j and
-Q = sum p_j u_j^2.
+Rows lie in ``|x_j| <= c_j``; dividing them by c turns this box into the cube [-1, 1]^d. A is
+measured in units that differ by feature: P = diag(p) with ``p_j = c_j^2/s_j``, s the shape of the
+noise. For a pair of rows v, w let D = vv' - ww'. We want the largest Frobenius and nuclear norms of
+``P^1/2 D P^1/2``. Write M = sum p_j and, for u in the cube, N = sum p_j u_j and Q = sum p_j u_j^2.
 
 **To one vector.** With x = (v + w)/2 and y = (v - w)/2, D_ij = 2 (x_i y_j + x_j y_i) and
 |x_j| + |y_j| = max(|v_j|, |w_j|) <= 1. The squared Frobenius norm sum p_i p_j D_ij^2 and the
@@ -14,20 +13,21 @@ w = -u, and D_ij = 1 - u_i u_j:
 
     Frobenius^2 = M^2 + max (Q^2 - 2 N^2),     nuclear^2 = max ((M + Q)^2 - 4 N^2).
 
-**To one number.** Both grow with Q, and Q is convex on the polytope of the cube with N given; so a
-maximum has at most one coordinate strictly inside, say u_i = -t with 0 <= t <= 1 against a signed
-sum s >= 0 of the other weights: Q = M - p_i (1 - t^2), N = s - p_i t. The derivatives in t are
+**To one number.** The two norms grow with Q. For a given N, Q is convex on the polytope of the
+cube, so a maximum has at most one coordinate strictly inside. Call it u_i = -t with 0 <= t <= 1,
+against a signed sum s >= 0 of the other weights: Q = M - p_i (1 - t^2), N = s - p_i t. The
+derivatives in t are
 
     4 p_i ((M - 2 p_i) t + p_i t^3 + s)     and     4 p_i ((2 M - 3 p_i) t + p_i t^3 + 2 s),
 
-not negative unless p_i > M/2 (Frobenius) or p_i > 2M/3 (nuclear). So without such a dominant
-weight a corner is best: Q = M, and what is left is how evenly the weights split in two halves
-(`least_imbalance`): Frobenius^2 = 2 (M^2 - N^2), nuclear^2 = 4 (M^2 - N^2).
+which are not negative unless p_i > M/2 (Frobenius) or p_i > 2M/3 (nuclear). So without such a
+dominant weight a corner is best, with Q = M. The maximum then depends on how evenly the weights
+split in two halves (`least_imbalance`): Frobenius^2 = 2 (M^2 - N^2), nuclear^2 = 4 (M^2 - N^2).
 
-With one, p_1 and r = M - p_1: for fixed s the best t is 1 or the first root of the cubic in
-brackets. At 1 s <= r < p_1 t; at a root p_1 t - s is t (M - p_1 + p_1 t^2), or half of
-t (2 M - p_1 + p_1 t^2). So |N| falls as s grows, and by the envelope theorem the maximum rises:
-s = r, all others against the dominant one, and t is 1 or a root of a cubic.
+With a dominant weight p_1, let r = M - p_1. For fixed s the best t is 1 or the first root of the
+cubic in brackets. At 1, s <= r < p_1 t; at a root p_1 t - s is t (M - p_1 + p_1 t^2), or half of t
+(2 M - p_1 + p_1 t^2). So |N| falls as s grows, and by the envelope theorem the maximum rises: s =
+r, all other weights against p_1, and t is 1 or a root of a cubic.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ _Norm = Callable[[FloatArray, FloatArray], float]
 
 _ROUNDING = float(np.finfo(np.float64).eps)
 _GRID = 1e-13
-"""Weights are compared on this grid, as a share of their sum; the certificate allows for it."""
+"""Grid spacing for weights, as a share of their sum; the certified bound includes it."""
 _MOST_SUMS = 1 << 15
-"""Signed sums kept for either half of the weights."""
+"""Maximum number of signed sums stored for either half of the weights."""
 _ATTAINED = 1e-9
-"""A pair this close to the bound, relatively, counts as reaching it."""
+"""A pair within this relative distance of the bound counts as reaching it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +60,11 @@ class BoxReach:
     Attributes
     ----------
     value : float
-        No pair exceeds it.
+        An upper bound on the norm for every pair.
     row : ndarray of shape (d,)
-        A row that, against the row of all ones, reaches at least ``reached``.
+        A row whose pair with the row of all ones reaches at least ``reached``.
     reached : float
-        The norm of that pair.
+        The norm of the pair of ``row`` and all ones.
     """
 
     value: float
@@ -73,7 +73,7 @@ class BoxReach:
 
     @property
     def attained(self) -> bool:
-        """Whether the pair reaches the bound, to a relative 1e-9."""
+        """Whether the pair reaches the bound, up to a relative 1e-9."""
         return self.reached >= self.value * (1 - _ATTAINED)
 
 
@@ -84,11 +84,11 @@ class Imbalance:
     Attributes
     ----------
     least : float
-        No choice of signs brings |sum of signed numbers| below it.
+        Lower bound on |sum of signed numbers| for any choice of signs.
     reached : float
         |sum| of ``signs``.
     signs : ndarray of shape (d,)
-        Each 1 or -1.
+        The signs, each 1 or -1.
     """
 
     least: float
@@ -102,7 +102,7 @@ def frobenius_reach(weights: FloatArray) -> BoxReach:
     Parameters
     ----------
     weights : ndarray of shape (d,)
-        At least 0, finite, one of them above 0.
+        The weights: finite, at least 0, and one of them above 0.
     """
     total, top = math.fsum(weights), int(np.argmax(weights))
     largest = float(weights[top])
@@ -120,7 +120,7 @@ def nuclear_reach(weights: FloatArray) -> BoxReach:
     Parameters
     ----------
     weights : ndarray of shape (d,)
-        At least 0, finite, one of them above 0.
+        The weights: finite, at least 0, and one of them above 0.
     """
     total, top = math.fsum(weights), int(np.argmax(weights))
     largest = float(weights[top])
@@ -146,40 +146,40 @@ def nuclear_of(weights: FloatArray, row: FloatArray) -> float:
 
 
 def least_imbalance(weights: FloatArray) -> Imbalance:
-    """Return the least |sum of +-w_j|, or a certified bound below it, and signs that come close.
+    """Return the least |sum of +-w_j|, or a certified lower bound, and signs that nearly attain it.
 
-    Equal weights are taken together. All signed sums of the two halves of the weights are formed
-    where they are few enough (any number of weights of few different values; about thirty
-    otherwise), and the least is exact. Beyond, sums are formed of the largest weights alone: the
-    rest can take away their total at most, which is the certificate; signs are those of repeated
-    differencing (Karmarkar & Karp 1982), which leaves next to nothing where weights are many.
+    Equal weights are grouped. If the two halves of the weights have few enough signed sums, all are
+    formed and the least is exact. This case covers many weights of few different values, and about
+    thirty weights otherwise. For more weights, sums use the largest. The other weights can lower
+    the result by at most their total, which certifies the bound. Signs then come from repeated
+    differencing (Karmarkar & Karp 1982), which leaves almost nothing if there are many weights.
 
     Parameters
     ----------
     weights : ndarray of shape (d,)
-        At least 0, with a sum above 0.
+        The weights: each at least 0, with a sum above 0.
     """
     total = math.fsum(weights)
     cells = np.rint(weights / total / _GRID)
     kinds, kind_of = np.unique(cells, return_inverse=True)
     counts = np.bincount(kind_of)
-    # heaviest first, so that what may have to be left out weighs little
+    # Sort the heaviest weights first, so that any weights left out are small.
     order = np.argsort(-kinds * counts)
     halves, left_out = _halves(kinds[order], counts[order])
     one, two = (_sums(half) for half in halves)
-    # meet in the middle: every signed sum is one of each half
-    least, chosen = _closest(one[-1], two[-1])
-    # Each weight is off by half a cell; so is each sum of them by at most d/2.
+    # Every signed sum of all weights is a signed sum of one half plus one of the other half.
+    least, closest = _closest(one[-1], two[-1])
+    # Rounding moves each of d weights by up to half a grid cell, so each sum by up to d/2 cells.
     room = (len(weights) + 1) * _GRID * total
     bound = max(0.0, (least - left_out) * _GRID * total - room)
     signs = _differenced(weights)
     if left_out == 0:
-        taken: dict[float, int] = {}
-        for half, sums, value in zip(halves, (one, two), chosen, strict=True):
-            taken |= _taken_back(half, sums, value)
+        flips: dict[float, int] = {}
+        for half, sums, value in zip(halves, (one, two), closest, strict=True):
+            flips |= _taken_back(half, sums, value)
         exact = np.ones(len(weights))
         for place, kind in enumerate(kinds):
-            negative = np.flatnonzero(kind_of == place)[: taken[float(kind)]]
+            negative = np.flatnonzero(kind_of == place)[: flips[float(kind)]]
             exact[negative] = -1.0
         if abs(math.fsum(exact * weights)) < abs(math.fsum(signs * weights)):
             signs = exact
@@ -187,27 +187,27 @@ def least_imbalance(weights: FloatArray) -> Imbalance:
 
 
 def _reach(value: float, norm: _Norm, weights: FloatArray, row: FloatArray) -> BoxReach:
-    reached = norm(weights, row)
-    # the sums behind a value are each rounded
+    reach = norm(weights, row)
+    # Each sum behind the value has a rounding error, so round the value up.
     value *= 1 + 16 * _ROUNDING
-    return BoxReach(max(value, reached), row, reached)
+    return BoxReach(max(value, reach), row, reach)
 
 
 def _best(norm: _Norm, weights: FloatArray, top: int, inside: Sequence[float]) -> BoxReach:
-    """Return the best of the candidates where one weight dominates: exact."""
+    """Return the exact maximum over the candidates when one weight dominates."""
     best: BoxReach | None = None
     for t in (1.0, *inside):
         row = np.ones(len(weights))
         row[top] = -t
-        reached = norm(weights, row)
-        if best is None or reached > best.reached:
-            best = BoxReach(reached * (1 + 16 * _ROUNDING), row, reached)
+        reach = norm(weights, row)
+        if best is None or reach > best.reached:
+            best = BoxReach(reach * (1 + 16 * _ROUNDING), row, reach)
     assert best is not None
     return best
 
 
 def _roots(cubic: float, linear: float, constant: float) -> list[float]:
-    """Return the roots of cubic t^3 + linear t + constant in (0, 1)."""
+    """Return the roots of the cubic t^3 + linear t + constant in (0, 1)."""
     roots = np.roots([cubic, 0.0, linear, constant])
     real = roots.real[np.abs(roots.imag) <= 1e-9]
     return [float(t) for t in real if 0 < t < 1]
@@ -216,7 +216,7 @@ def _roots(cubic: float, linear: float, constant: float) -> list[float]:
 def _halves(
     kinds: FloatArray, counts: NDArray[np.intp]
 ) -> tuple[tuple[list[tuple[float, int]], list[tuple[float, int]]], float]:
-    """Share the kinds between two halves while their sums stay few; return what is left out."""
+    """Split the weights into two halves with few enough sums; also return the omitted total."""
     halves: tuple[list[tuple[float, int]], list[tuple[float, int]]] = ([], [])
     sizes = [1, 1]
     left_out = 0.0
@@ -231,7 +231,7 @@ def _halves(
 
 
 def _sums(half: list[tuple[float, int]]) -> list[FloatArray]:
-    """Return the different signed sums of the first 0, 1, 2, ... kinds, each sorted."""
+    """Return the distinct signed sums of the first 0, 1, 2, ... kinds of weight, each sorted."""
     sums = [np.zeros(1)]
     for kind, count in half:
         steps = kind * (count - 2.0 * np.arange(count + 1))
@@ -240,7 +240,7 @@ def _sums(half: list[tuple[float, int]]) -> list[FloatArray]:
 
 
 def _closest(one: FloatArray, two: FloatArray) -> tuple[float, tuple[float, float]]:
-    """Return the least |a + b| over both sets, and the pair."""
+    """Return the least |a + b| over a in ``one`` and b in ``two``, and the pair."""
     at = np.searchsorted(two, -one)
     best, pair = math.inf, (0.0, 0.0)
     for index in (np.minimum(at, len(two) - 1), np.maximum(at - 1, 0)):
@@ -255,19 +255,19 @@ def _closest(one: FloatArray, two: FloatArray) -> tuple[float, tuple[float, floa
 def _taken_back(
     half: list[tuple[float, int]], sums: list[FloatArray], value: float
 ) -> dict[float, int]:
-    """Return how many of each kind are negative in a signed sum; sums are whole, so exact."""
+    """Return how many weights of each kind are negative in a signed sum; integer sums are exact."""
     negative: dict[float, int] = {}
     for (kind, count), before in zip(reversed(half), reversed(sums[:-1]), strict=True):
-        for taken in range(count + 1):
-            rest = value - kind * (count - 2.0 * taken)
+        for flips in range(count + 1):
+            rest = value - kind * (count - 2.0 * flips)
             if rest in before:
                 break
-        negative[kind], value = taken, rest
+        negative[kind], value = flips, rest
     return negative
 
 
 def _differenced(weights: FloatArray) -> FloatArray:
-    """Return the signs of repeated differencing of the two largest numbers."""
+    """Return the signs found by repeatedly differencing the two largest numbers."""
     heap = [(-float(w), place) for place, w in enumerate(weights)]
     heapq.heapify(heap)
     against: list[list[int]] = [[] for _ in weights]

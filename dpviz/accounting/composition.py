@@ -1,21 +1,21 @@
-"""Zero-concentrated and Renyi accounts, and what repeated releases cost together.
+"""Zero-concentrated and Renyi accounting, and the privacy loss of repeated releases.
 
 Every part of a release is dominated by a pair of laws whose privacy loss is known:
 
 * Gaussian noise by two Gaussians a distance mu apart;
-* Laplace noise of l1 sensitivity ``s`` scales, in any number of coordinates, by two Laplace
-  laws of scale 1 a distance s apart. Moving one coordinate at a time, the trade-off function of
-  the whole is at least the one that group privacy gives, f2(1 - f1) (Dong, Roth & Su 2022,
-  Lemma A.5), and for the Laplace family f_s(a) = F(F^-1(1 - a) - s) that is f_(s1 + s2) itself;
-* a pure bound e by randomised response of loss +e and -e (Kairouz, Oh & Viswanath 2015), and where
-  the log ratio ranges over less than 2 e by the envelope of the laws on the ends of such ranges;
-* an (e, d) bound by the same, after everything is told with probability d.
+* Laplace noise of l1 sensitivity ``s`` scales, in any number of coordinates, by two Laplace laws of
+  scale 1 a distance s apart. If coordinates move one at a time, the trade-off function of the whole
+  is at least the bound of group privacy, f2(1 - f1) (Dong, Roth & Su 2022, Lemma A.5). For the
+  Laplace family f_s(a) = F(F^-1(1 - a) - s) that bound is f_(s1 + s2) itself;
+* a pure bound e by randomised response of loss +e and -e (Kairouz, Oh & Viswanath 2015), and, if
+  the log ratio ranges over less than 2 e, by the envelope of the laws on the ends of such ranges;
+* an (e, d) bound by the same pair, after everything is revealed with probability d.
 
 Dominating pairs compose adaptively (Zhu, Dong & Wang 2022, Theorem 10). Gaussian parts stay in
-closed form; the rest is a law on a grid of losses, where the mass between two points of the grid
-is split between them so that both laws of the pair keep their probability of the cell: that
-spreads the likelihood ratio and can only raise delta (Doroshenko, Ghazi, Kamath, Kumar &
-Manurangsi 2022, "Connect the dots").
+closed form; the other parts form a law on a grid of losses. The mass between two grid points is
+split between them so that both laws of the pair keep their probability of the cell. The split
+spreads the likelihood ratio and can only raise delta (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi
+2022, "Connect the dots").
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.parts import ApproximatePart, GaussianPart, LaplacePart, Part, PurePart
 
 _POINTS, _POINTS_BESIDE_GAUSSIAN = 2**17, 2**12
-# A convolution by FFT errs by less than this in total probability; it is counted as failure.
+# Convolution by FFT errs by less than this total probability, which counts as failure.
 _FFT_ROOM = 1e-12
-_RANGE_NODES = 512  # points of the profile of a bounded range
-_DEEP = 20.0  # of ln delta below what is asked for: further down the search need not look
+_RANGE_NODES = 512  # The profile of a range-bounded mechanism has this many points.
+_DEEP = 20.0  # ln delta is cut off this far below the delta that the search looks for.
 _LARGEST_RELEASES = 100_000
 
 
@@ -51,19 +51,19 @@ _LARGEST_RELEASES = 100_000
 def rho_of_pure(epsilon: float) -> float:
     """Return the least rho such that every epsilon-private release is rho-zCDP.
 
-    epsilon tanh(epsilon/2), the divergence of randomised response at order 1; it is below the
+    epsilon tanh(epsilon/2), the divergence of randomised response at order 1; this rho is below the
     epsilon^2/2 of Bun & Steinke 2016, Proposition 3.3.
     """
     return math.inf if epsilon == math.inf else epsilon * math.tanh(epsilon / 2)
 
 
 def rho_of_laplace(epsilon: float) -> float:
-    """Return the rho of Laplace noise of sensitivity epsilon scales: epsilon + e^-epsilon - 1.
+    """Return the rho of Laplace noise of scale sensitivity/epsilon: epsilon + e^-epsilon - 1.
 
     Source
     ------
-    Harrison & Manurangsi 2026, "Exact zCDP characterizations for fundamental differentially
-    private mechanisms"; it is the divergence at order 1.
+    Harrison & Manurangsi 2026, "Exact zCDP characterizations for fundamental differentially private
+    mechanisms"; rho is the divergence at order 1.
     """
     if epsilon == math.inf:
         return math.inf
@@ -71,10 +71,10 @@ def rho_of_laplace(epsilon: float) -> float:
 
 
 def rho_of_range(width: float) -> float:
-    """Return a rho of a release whose log density ratio ranges over an interval of this width.
+    """Return a valid rho of a release whose log density ratio spans an interval of ``width``.
 
-    Exponential mechanisms have a width of twice their concentration times the sensitivity of the
-    score, and half of that where one row moves every score the same way.
+    For exponential mechanisms the width is twice the concentration times the sensitivity of the
+    score, or half as much if one row moves every score the same way.
 
     Source
     ------
@@ -84,7 +84,7 @@ def rho_of_range(width: float) -> float:
 
 
 def renyi_of_gaussian(mu: float, order: float) -> float:
-    """Return the Renyi divergence of Gaussian noise, order mu^2/2."""
+    """Return the Renyi divergence of Gaussian noise: order times mu^2/2."""
     return order * mu * mu / 2
 
 
@@ -107,12 +107,12 @@ def renyi_of_pure(epsilon: float, order: float) -> float:
 
 
 def rho_of(parts: Sequence[Part]) -> float | None:
-    """Return the zCDP parameter of the parts together; None where a part may fail outright.
+    """Return the zCDP parameter of all parts together; None if a part may fail outright.
 
     Returns
     -------
     float or None
-        An upper bound, exact for Gaussian noise; the rho of parts adds (Bun & Steinke 2016).
+        An upper bound, exact for Gaussian noise; the rho of parts add up (Bun & Steinke 2016).
     """
     if any(isinstance(part, ApproximatePart) for part in parts):
         return None
@@ -120,22 +120,22 @@ def rho_of(parts: Sequence[Part]) -> float | None:
 
 
 def renyi_of(parts: Sequence[Part], order: float) -> float | None:
-    """Return the Renyi divergence of the parts at an order above 1, or None as `rho_of`."""
+    """Return the parts' Renyi divergence at an order above 1, or None if `rho_of` is None."""
     if any(isinstance(part, ApproximatePart) for part in parts):
         return None
     return math.fsum(_renyi_of_part(part, order) for part in parts)
 
 
 def gdp_of(parts: Sequence[Part]) -> float | None:
-    """Return mu such that the parts together are mu-GDP, or None where a part may fail outright.
+    """Return mu such that the parts together are mu-GDP, or None if a part may fail outright.
 
-    Gaussian parts are so exactly. A pure bound e has the trade-off function that is straight from
-    (0, 1) to its fixed point at 1/(1 + e^e) and on to (1, 0); a Gaussian one through the same
-    fixed point is convex and lies below, so e costs mu = -2 Phi^-1(1/(1 + e^e)). Where the log
-    ratio ranges over w only, the law on the ends t - w and t has its corner where false alarm a
-    and miss b satisfy logit a + logit b = -w. Of such corners the one with a = b is the lowest for
-    Gaussian noise, because Phi^-1(1/(1 + e^-x)) is concave for x > 0: w costs as much as a pure
-    w/2, wherever the range lies. The squares add.
+    Gaussian parts are mu-GDP exactly. A pure bound e has the trade-off function that is straight
+    from (0, 1) to its fixed point at 1/(1 + e^e) and on to (1, 0). A Gaussian trade-off function
+    through the same point is convex and lies below, so a bound e corresponds to mu = -2 Phi^-1(1/(1
+    + e^e)). If the log ratio ranges over w only, the law on the ends t - w and t has its corner
+    where false alarm a and miss b satisfy logit a + logit b = -w. The corner with a = b is the
+    lowest for Gaussian noise, because Phi^-1(1/(1 + e^-x)) is concave for x > 0. So a range w has
+    the mu of a pure bound w/2, wherever the range lies. The squares of mu add up.
     """
     squares = []
     for part in parts:
@@ -147,8 +147,8 @@ def gdp_of(parts: Sequence[Part]) -> float | None:
             bound = part.epsilon
             if isinstance(part, PurePart) and part.ranged:
                 bound = part.width / 2
-            log_fixed = -bound - math.log1p(math.exp(-bound))
-            squares.append((2 * float(ndtri_exp(log_fixed))) ** 2)
+            log_fixed_point = -bound - math.log1p(math.exp(-bound))
+            squares.append((2 * float(ndtri_exp(log_fixed_point))) ** 2)
     return math.sqrt(math.fsum(squares))
 
 
@@ -158,16 +158,15 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
     Parameters
     ----------
     rho : float
-        At least 0.
+        The zCDP parameter rho, at least 0.
     delta : float
-        In (0, 1).
+        Delta in (0, 1).
 
     Source
     ------
-    Canonne, Kamath & Steinke 2020, "The discrete Gaussian for differential privacy",
-    Corollary 13: the least over orders a of
-    a rho + (ln(1/delta) + a ln(1 - 1/a) - ln(a - 1))/(a - 1). Every order gives a valid bound, so
-    an inexact minimum only costs.
+    Canonne, Kamath & Steinke 2020, "The discrete Gaussian for differential privacy", Corollary 13:
+    the least over orders a of a rho + (ln(1/delta) + a ln(1 - 1/a) - ln(a - 1))/(a - 1). Every
+    order gives a valid bound, so an inexact minimum is valid but larger.
     """
     if not (0 < delta < 1):
         raise InvalidSetting("delta", "above 0 and below 1 for zCDP", delta, "--delta")
@@ -185,10 +184,10 @@ def _epsilon_of_rho(rho: float, delta: float) -> float:
     def bound(log_excess: float) -> float:
         excess = math.exp(log_excess)
         a = 1 + excess
-        log_ratio = log_excess - math.log1p(excess)  # ln((a - 1)/a)
+        log_ratio = log_excess - math.log1p(excess)  # This is ln((a - 1)/a).
         return a * rho + (-log_delta + a * log_ratio - log_excess) / excess
 
-    # near the minimum a - 1 is about sqrt(ln(1/delta)/rho)
+    # Search near a - 1 = sqrt(ln(1/delta)/rho), which is close to the minimum.
     middle = 0.5 * math.log(max(-log_delta, 1e-3) / rho)
     minimum = scipy.optimize.minimize_scalar(
         bound, bounds=(middle - 12, middle + 12), method="bounded", options={"xatol": 1e-10}
@@ -216,20 +215,20 @@ def rho_meeting(epsilon: float, delta: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLoss:
-    """A dominating loss: a Gaussian beside a law on a grid.
+    """A dominating loss: a Gaussian part plus a law on a grid.
 
     Attributes
     ----------
     mu : float
-        Of the Gaussian parts together.
+        Combined mu of the Gaussian parts.
     step : float
-        Between two points of the grid.
+        Distance between two grid points.
     first : int
-        The grid starts at ``first * step``.
+        Index of the grid's start, which is ``first * step``.
     masses : ndarray of shape (points,)
         Probability of each loss under the first law of the pair.
     failing : float
-        Probability that everything is told.
+        Probability that the release reveals everything.
     """
 
     mu: float
@@ -240,30 +239,30 @@ class PrivacyLoss:
 
     @property
     def losses(self) -> FloatArray:
-        """The grid, shape (points,)."""
+        """The losses on the grid, shape (points,)."""
         points: FloatArray = self.step * (self.first + np.arange(len(self.masses), dtype=float))
         return points
 
     @cached_property
     def _there(self) -> tuple[NDArray[np.intp], FloatArray]:
-        """Where there is mass, and the losses there: pure ones leave most of the grid without."""
+        """The grid indices with mass, and their losses; pure parts give most indices no mass."""
         places = np.flatnonzero(self.masses)
         return places, self.losses[places]
 
     def delta(self, epsilon: float) -> float:
         """Return a delta that the release meets at epsilon >= 0, rounded up."""
         places, losses = self._there
-        gained = np.zeros(len(self.masses))
+        deltas = np.zeros(len(self.masses))
         if self.mu == 0:
             first = np.searchsorted(losses, epsilon, side="right")
-            gained[places[first:]] = -np.expm1(epsilon - losses[first:])
+            deltas[places[first:]] = -np.expm1(epsilon - losses[first:])
         else:
             gap = losses - epsilon
             size = np.abs(gap)
             profile = np.asarray(delta_of(size, np.full(len(size), self.mu)))
             shrunk = np.exp(-size)
-            gained[places] = np.where(gap > 0, 1 - shrunk + shrunk * profile, profile)
-        total = float(self.masses @ gained) * (1 + 1e-10) + self.failing
+            deltas[places] = np.where(gap > 0, 1 - shrunk + shrunk * profile, profile)
+        total = float(self.masses @ deltas) * (1 + 1e-10) + self.failing
         return min(1.0, total)
 
     def epsilon(self, delta: float) -> float:
@@ -286,27 +285,27 @@ class PrivacyLoss:
 
 
 class GridLoss(Protocol):
-    """A dominating loss that puts itself on a grid."""
+    """A dominating loss that can be put on a grid."""
 
     @property
     def reach(self) -> float:
         """The largest finite loss on the grid."""
 
     def on_grid(self, step: float) -> tuple[FloatArray, float]:
-        """Return the masses on [-m, m] steps, and the probability of an infinite loss."""
+        """Return the loss masses on [-m, m] steps, and the probability of an infinite loss."""
 
 
 def composed(
     parts: Sequence[Part], releases: int = 1, known: Sequence[GridLoss] = ()
 ) -> PrivacyLoss:
-    """Return the dominating loss of that many releases of all parts.
+    """Return the dominating loss of ``releases`` releases of all parts.
 
     Parameters
     ----------
     parts : sequence of Part
-        Of one release, of finite cost.
+        Parts of one release, each with a finite loss.
     releases : int
-        From 1 to 100,000; each may depend on what the ones before it gave.
+        Number of releases, from 1 to 100,000; each may depend on the results of earlier releases.
     known : sequence of GridLoss
         Further losses of one release that no part describes, such as the losses of
         `dpviz.accounting.profiles`.
@@ -315,7 +314,7 @@ def composed(
         raise InvalidSetting(
             "releases", f"a whole number from 1 to {_LARGEST_RELEASES:,}", releases, "--releases"
         )
-    # Gaussian parts compose in closed form (Dong, Roth & Su 2022, Corollary 2)
+    # Gaussian noises compose in closed form (Dong, Roth & Su 2022, Corollary 2).
     mu = math.sqrt(releases) * math.hypot(
         *(part.mu for part in parts if isinstance(part, GaussianPart))
     )
@@ -326,7 +325,7 @@ def composed(
     epsilons = [*(part.epsilon for part in other), *(loss.reach for loss in known)]
     if math.inf in epsilons:
         return PrivacyLoss(mu, 1.0, 0, np.zeros(1), 1.0)
-    # one grid for all laws, as fine as the sum of all losses leaves room for
+    # Use one grid for all privacy losses, as fine as the number of points allows.
     points = _POINTS if mu == 0 else _POINTS_BESIDE_GAUSSIAN
     cells = max(1, int(points * max(epsilons) / (2 * releases * math.fsum(epsilons))))
     step = max(epsilons) / min(cells, 2**14)
@@ -340,13 +339,13 @@ def composed(
             else 1.0
         )
     masses = _convolved(laws, releases)
-    single = len(laws) == 1 and releases == 1 and not known  # then nothing is convolved
+    single = len(laws) == 1 and releases == 1 and not known  # One loss needs no convolution.
     room = 0.0 if single else _FFT_ROOM
     return PrivacyLoss(mu, step, -(len(masses) // 2), masses, failing + room)
 
 
 def _failing(parts: Sequence[Part], releases: int) -> float:
-    """Return the chance that any release of any part tells everything, rounded up."""
+    """Return the probability that any release of any part reveals everything, rounded up."""
     log_chances = [
         -releases * math.log1p(-part.delta) for part in parts if isinstance(part, ApproximatePart)
     ]
@@ -354,22 +353,22 @@ def _failing(parts: Sequence[Part], releases: int) -> float:
 
 
 def _convolved(laws: Sequence[FloatArray], releases: int) -> FloatArray:
-    """Return the law of the sum of a loss of each law, that many times over.
+    """Return the law of a sum of ``releases`` losses from each law.
 
-    Of losses on [-m, m] steps each, so it lies on that many times the sum of all m.
+    If each law lies on [-m, m] steps, the sum reaches ``releases`` times the sum of all m.
     """
     radius = releases * sum((len(law) - 1) // 2 for law in laws)
-    size = next_fast_len(2 * radius + 1, real=True)  # long enough that nothing wraps round
+    size = next_fast_len(2 * radius + 1, real=True)  # This length prevents wrap-around in the FFT.
     product = np.ones(size // 2 + 1, dtype=complex)
     for law in laws:
         product *= rfft(law, size)
-    # rounding leaves numbers just below 0 where the mass is 0
+    # The FFT's rounding turns some zero probabilities into tiny negative numbers, so clip them.
     masses: FloatArray = np.maximum(irfft(product**releases, size)[: 2 * radius + 1], 0.0)
     return masses
 
 
 def _on_grid(part: Part, step: float) -> FloatArray:
-    """Return the masses of a part's loss on [-m, m] steps, its epsilon rounded up to m steps."""
+    """Return the masses of a part's loss on [-m, m] steps, with epsilon rounded up to m steps."""
     assert not isinstance(part, GaussianPart)
     count = max(1, math.ceil(part.epsilon / step * (1 - 1e-12)))
     if isinstance(part, LaplacePart):
@@ -383,19 +382,19 @@ def _on_grid(part: Part, step: float) -> FloatArray:
 
 
 def _laplace_on_grid(count: int, step: float) -> FloatArray:
-    """Return the loss of Laplace noise at a distance of ``count * step`` scales, dots connected.
+    """Return the loss masses of Laplace noise shifted by ``count * step`` scales, on the grid.
 
     With y the noise of the first law, the loss is s for y <= 0, s - 2y in between, -s for y >= s.
     """
     s = count * step
     masses = np.zeros(2 * count + 1)
     masses[-1], masses[0] = 0.5, 0.5 * math.exp(-s)
-    # cell i lies between losses (i - count) and (i + 1 - count) steps: y from far to near
+    # Cell i of the grid covers privacy losses from (i - count) to (i + 1 - count) steps.
     low = step * (np.arange(2 * count) - count)
-    near = (s - low - step) / 2  # to near + step/2
+    near = (s - low - step) / 2
     p = 0.5 * np.exp(-near) * -math.expm1(-step / 2)
     q = 0.5 * np.exp(near + step / 2 - s) * -math.expm1(-step / 2)
-    # p = p_low + p_high and q = p_low e^-low + p_high e^-(low + step)
+    # Split p into p_low + p_high, with q = p_low e^-low + p_high e^-(low + step).
     upper = (p - q * np.exp(low)) / -math.expm1(-step)
     upper = np.clip(upper * (1 + 1e-11), 0.0, p)
     masses[1:] += upper
@@ -405,12 +404,12 @@ def _laplace_on_grid(count: int, step: float) -> FloatArray:
 
 @lru_cache(maxsize=64)
 def _range_on_grid(count: int, step: float, wider: float) -> FloatArray:
-    """Return the loss of a bounded range, ``wider`` times ``count * step`` wide.
+    """Return the loss masses of a bounded range of width ``wider * count * step``.
 
-    A log ratio between t - w and t (so t from w - e to e) has the profile of the law on these two
-    ends, (e^w - e^t)(1 - e^(epsilon - t))/(e^w - 1), as a convex function of e^loss is greatest
-    there. It is greatest at t = (w + epsilon)/2, or at e if that is less. One curve for all t and
-    both orders dominates every pair of neighbours.
+    For a log ratio between t - w and t (so t from w - e to e), the law on the two ends has the
+    largest profile, (e^w - e^t)(1 - e^(epsilon - t))/(e^w - 1): a convex function of e^loss is
+    greatest there. This profile is greatest at t = (w + epsilon)/2, or at e if e is less. One curve
+    for all t and both orders dominates every pair of neighbours.
     """
     epsilon = count * step
     width = wider * epsilon
@@ -440,7 +439,7 @@ def _renyi_of_part(part: Part, order: float) -> float:
     if isinstance(part, LaplacePart):
         return renyi_of_laplace(part.epsilon, order)
     if isinstance(part, PurePart) and part.ranged:
-        # zCDP says order rho at every order
+        # rho-zCDP bounds the Renyi divergence of every order by order * rho.
         return min(order * rho_of_range(part.width), renyi_of_pure(part.epsilon, order))
     return renyi_of_pure(part.epsilon, order)
 
@@ -456,36 +455,36 @@ def connected(
     Parameters
     ----------
     places : ndarray of shape (points,)
-        Ascending from 0 to m, in steps.
+        Positions in steps, ascending from 0 to m.
     deltas : ndarray of shape (points,)
-        The profile there, of both orders of the neighbours.
+        The profile at ``places``, which holds for both orders of the neighbours.
     step : float
-        Between two points of the grid of losses.
+        Distance between two points of the grid of losses.
 
     Returns
     -------
     masses : ndarray of shape (2 m + 1,)
-        They and the second number sum to 1 or a rounding more; read-only.
+        Masses and ``failing`` sum to 1 or a rounding more; read-only.
     failing : float
 
     Notes
     -----
-    A profile delta(epsilon) is a convex function of x = e^epsilon, so the chords
-    between points of it lie above: they are the profile of a pair of laws whose losses are those
-    points (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Section 4), which dominates. With
-    both orders of the neighbours under one curve the pair is symmetric: the second law gives the
-    loss l the probability that the first gives -l, which is e^-l times that of l.
+    A profile delta(epsilon) is a convex function of x = e^epsilon, so chords between its points lie
+    above it. The chords are the profile of a pair of laws whose losses are those points
+    (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Section 4); this pair dominates. One curve
+    covers both orders of the neighbours, so the pair is symmetric: the second law gives loss l the
+    probability that the first gives -l, which is e^-l times the first law's probability of l.
     """
     count = int(places[-1])
     widths = step * np.diff(places)
-    # c_i = e^(epsilon_i) times the slope of chord i: what rounding did to the order of slopes is
-    # raised again, from the far end on
+    # c_i is e^(epsilon_i) times the slope of the profile's chord i. Rounding can break the order of
+    # the slopes. So raise slopes that are too low, starting at the far end.
     slopes = np.maximum(deltas[:-1] - deltas[1:], 0.0) / np.expm1(widths)
     for index in range(len(slopes) - 2, -1, -1):
         slopes[index] = max(slopes[index], slopes[index + 1] * math.exp(-widths[index]))
     above = slopes * np.exp(widths)
     above[:-1] -= slopes[1:]
-    above = np.maximum(above, 0.0)  # probabilities of the losses at the places but the first
+    above = np.maximum(above, 0.0)  # These are the probabilities of all losses except the first.
     below = above * np.exp(-step * places[1:])
     failing = float(deltas[-1])
     masses = np.zeros(2 * count + 1)

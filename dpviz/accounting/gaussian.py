@@ -1,24 +1,22 @@
 """The exact privacy profile of Gaussian noise, in log space.
 
-Gaussian noise of standard deviation ``std`` on a query of l2 sensitivity ``D``
-has the noise-to-signal number ``mu = D / std``. It is (epsilon, delta)-private
-exactly when
+Gaussian noise of standard deviation ``std`` on a query of l2 sensitivity ``D`` has the
+noise-to-signal number ``mu = D / std``. The noise is (epsilon, delta)-private exactly when
 
     delta >= Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 
-(Balle & Wang 2018, "Improving the Gaussian mechanism for differential privacy:
-analytical calibration and optimal denoising", Theorem 8). The two terms cancel
-and underflow, so nothing here evaluates them as written. With
-``a = epsilon/mu - mu/2``, ``b = epsilon/mu + mu/2`` and the Mills ratio
-``m(x) = Phi(-x) / phi(x)`` the identity ``b^2 - a^2 = 2 epsilon`` gives
+(Balle & Wang 2018, "Improving the Gaussian mechanism for differential privacy: analytical
+calibration and optimal denoising", Theorem 8). The two terms cancel and underflow, so this module
+never evaluates them as written. With ``a = epsilon/mu - mu/2``, ``b = epsilon/mu + mu/2`` and the
+Mills ratio ``m(x) = Phi(-x) / phi(x)`` the identity ``b^2 - a^2 = 2 epsilon`` gives
 
     delta = phi(a) (m(a) - m(b)) = phi(a) * integral from a to b of (1 - x m(x)) dx,
 
-whose integrand is positive: where a and b are close the integral is used, so
-no digits are lost, and the factor phi(a) is kept as a logarithm.
+whose integrand is positive. If a and b are close, the integral is used, so no digits are lost. The
+factor phi(a) is stored as a logarithm.
 
-Every answer lands on the safe side of rounding: `mu_of` is never above and
-`epsilon_of` never below the true root.
+Every result is rounded to the safe side: `mu_of` is never above and `epsilon_of` never below the
+true root.
 """
 
 from __future__ import annotations
@@ -42,21 +40,21 @@ _ROUNDING = float(np.finfo(np.float64).eps)
 _LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 _SQRT_HALF = math.sqrt(0.5)
 _SQRT_HALF_PI = math.sqrt(0.5 * math.pi)
-# Squares of a and b must stay finite; past this log delta is below -1e299 anyway.
+# Up to this value squares do not overflow; beyond it, log delta is below -1e299 anyway.
 _HUGE = 1e150
 
-# Gauss-Legendre on [0, 1]. The integral runs over [a, b] with b - a <= max(1, a), where 1 - x m(x)
-# is analytic in an ellipse of parameter at least 3 + sqrt 8, so 16 nodes err by less than 1e-24.
+# Gauss-Legendre nodes for integrals over [a, b] with b - a <= max(1, a). There 1 - x m(x) is
+# analytic in an ellipse of parameter at least 3 + sqrt 8, so 16 nodes err by less than 1e-24.
 _nodes, _weights = np.polynomial.legendre.leggauss(16)
 _NODES: FloatArray = 0.5 * (np.asarray(_nodes, dtype=np.float64) + 1)
 _WEIGHTS: FloatArray = 0.5 * np.asarray(_weights, dtype=np.float64)
 
-# 1 - x m(x) = 1/x^2 - 3/x^4 + 15/x^6 - ... for large x, from repeated integration by parts.
+# For large x and the Mills ratio m, 1 - x m(x) = 1/x^2 - 3/x^4 + 15/x^6 - ..., by parts.
 _SERIES_FROM = 20.0
 _SERIES = (1.0, -3.0, 15.0, -105.0, 945.0, -10395.0, 135135.0, -2027025.0, 34459425.0, -654729075.0)
 
-# `mu_of` leaves this many roundings of room and `epsilon_of` asks for fewer, so that a mechanism
-# that multiplies the noise by its sensitivity (a few more roundings) still spends what it claimed.
+# `mu_of` allows for this many rounding errors and `epsilon_of` for fewer. So a mechanism that
+# multiplies the noise by its sensitivity (a few more rounding errors) still meets its claim.
 _CALIBRATION_ROOM = 64
 _REPORT_ROOM = 16
 
@@ -71,7 +69,7 @@ def log_delta(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
     Parameters
     ----------
     epsilon : float or ndarray
-        At least 0.
+        Epsilon, at least 0.
     mu : float or ndarray
         Sensitivity divided by standard deviation, at least 0 (0 means no signal, infinity no
         noise). Arrays broadcast against each other.
@@ -79,7 +77,7 @@ def log_delta(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
     Returns
     -------
     float or ndarray
-        In [-inf, 0]; a float when both arguments are numbers.
+        Log delta, in [-inf, 0]; a float if both arguments are numbers.
 
     Raises
     ------
@@ -88,7 +86,7 @@ def log_delta(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
 
     Source
     ------
-    Balle & Wang 2018, Theorem 8, rewritten as the module docstring says.
+    The formula of Balle & Wang 2018, Theorem 8, rewritten as in the module docstring.
     """
     if isinstance(epsilon, (int, float)) and isinstance(mu, (int, float)):
         _check_epsilon(float(epsilon))
@@ -111,7 +109,7 @@ def delta_of(epsilon: Numbers, mu: Numbers) -> FloatArray | float: ...
 def delta_of(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
     """Return the least delta that noise ``mu`` gives at ``epsilon``; see `log_delta`.
 
-    Values below about 1e-308 come out as 0; `log_delta` keeps them.
+    Deltas below about 1e-308 underflow to 0; `log_delta` has no underflow.
     """
     logs = log_delta(epsilon, mu)
     return math.exp(logs) if isinstance(logs, float) else np.exp(logs)
@@ -120,14 +118,14 @@ def delta_of(epsilon: Numbers, mu: Numbers) -> FloatArray | float:
 def loss_beyond(epsilon: float, mu: float) -> float:
     """Return the chance that the privacy loss of noise ``mu`` exceeds epsilon.
 
-    The loss is normal with mean mu^2/2 and standard deviation mu, so it is Phi(mu/2 - epsilon/mu):
-    12 to 111 times the delta at usual settings, for delta is the mean of (1 - e^(epsilon - loss))_+
-    and most losses beyond epsilon lie only little beyond.
+    The loss is normal with mean mu^2/2 and standard deviation mu, so the chance is Phi(mu/2 -
+    epsilon/mu). At usual settings this chance is 12 to 111 times delta: delta is the mean of (1 -
+    e^(epsilon - loss))_+, and most losses beyond epsilon exceed it only slightly.
 
     Parameters
     ----------
     epsilon : float
-        At least 0.
+        Epsilon, at least 0.
     mu : float
         Sensitivity divided by standard deviation, at least 0; may be infinite.
     """
@@ -139,20 +137,20 @@ def loss_beyond(epsilon: float, mu: float) -> float:
 
 
 def epsilon_of(delta: float, mu: float) -> float:
-    """Return the least epsilon that noise ``mu`` spends at ``delta``, rounded up.
+    """Return the least epsilon that noise ``mu`` gives at ``delta``, rounded up.
 
     Parameters
     ----------
     delta : float
-        In [0, 1).
+        Delta in [0, 1).
     mu : float
         Sensitivity divided by standard deviation, at least 0; may be infinite.
 
     Returns
     -------
     float
-        At least 0; infinite for no noise, and for delta = 0 unless mu = 0, because the loss of
-        Gaussian noise is unbounded. Never below the true value; above it by rounding only.
+        Epsilon, at least 0; infinite without noise, and for delta = 0 unless mu = 0, because the
+        loss of Gaussian noise is unbounded. Never below the true value; above it by rounding only.
 
     Raises
     ------
@@ -161,7 +159,7 @@ def epsilon_of(delta: float, mu: float) -> float:
 
     Source
     ------
-    Root of Balle & Wang 2018, Theorem 8, in epsilon.
+    The root of the formula of Balle & Wang 2018, Theorem 8, in epsilon.
     """
     if not (0 <= delta < 1):
         raise InvalidSetting("delta", "at least 0 and below 1", delta, "--delta")
@@ -175,7 +173,7 @@ def mu_of(budget: Budget) -> float:
     Parameters
     ----------
     budget : Budget
-        Its delta must be above 0.
+        The budget; its delta must be above 0.
 
     Returns
     -------
@@ -191,7 +189,7 @@ def mu_of(budget: Budget) -> float:
 
     Source
     ------
-    Root of Balle & Wang 2018, Theorem 8, in mu.
+    The root of the formula of Balle & Wang 2018, Theorem 8, in mu.
     """
     _needs_delta(budget)
     return _mu_of(budget.epsilon, budget.delta)
@@ -200,8 +198,8 @@ def mu_of(budget: Budget) -> float:
 def noise_std(budget: Budget) -> float:
     """Return g(epsilon, delta), the least noise std for an l2 sensitivity of 1, rounded up.
 
-    A query of sensitivity D needs ``D * noise_std(budget)`` in the query's own units.
-    It is exact at every epsilon; see `mu_of` for errors and source.
+    A query of sensitivity D needs ``D * noise_std(budget)`` in the query's own units. The result is
+    exact at every epsilon; see `mu_of` for errors and source.
     """
     mu = mu_of(budget)
     std = 1 / mu
@@ -213,8 +211,8 @@ def noise_std(budget: Budget) -> float:
 def classical_std(budget: Budget) -> float:
     """Return sqrt(2 ln(1.25/delta)) / epsilon, the textbook noise std for an l2 sensitivity of 1.
 
-    It is proved for epsilon < 1 only, and is then larger than needed; at large epsilon it
-    promises more than it gives. Use `noise_std` for a guarantee.
+    The formula is proved only for epsilon < 1, where its noise is larger than needed. At large
+    epsilon the formula breaks its guarantee; use `noise_std` instead.
 
     Raises
     ------
@@ -226,7 +224,7 @@ def classical_std(budget: Budget) -> float:
     Dwork & Roth 2014, "The algorithmic foundations of differential privacy", Theorem A.1.
     """
     _needs_delta(budget)
-    # a difference of logarithms: 1.25 / delta would overflow for a subnormal delta
+    # Subtract logarithms: 1.25 / delta would overflow for a subnormal delta.
     return math.sqrt(2 * (math.log(1.25) - math.log(budget.delta))) / budget.epsilon
 
 
@@ -237,8 +235,8 @@ def trade_off(alpha: Numbers, mu: Numbers) -> FloatArray | float: ...
 def trade_off(alpha: Numbers, mu: Numbers) -> FloatArray | float:
     """Return the least miss rate of a membership test with false-alarm rate ``alpha``.
 
-    beta(alpha) = Phi(Phi^-1(1 - alpha) - mu): no test of "is this person in?" on a release
-    with noise ``mu`` can do better, and the likelihood-ratio test attains it.
+    beta(alpha) = Phi(Phi^-1(1 - alpha) - mu): no membership test on a release with noise ``mu`` has
+    a lower miss rate, and the likelihood-ratio test attains this rate.
 
     Parameters
     ----------
@@ -269,7 +267,7 @@ def trade_off(alpha: Numbers, mu: Numbers) -> FloatArray | float:
     for bound in (mus.min(initial=0.0), mus.max(initial=0.0)):
         if not (0 <= bound < math.inf):
             raise InvalidSetting("mu", "a finite number of at least 0", float(bound))
-    # Phi^-1(1 - alpha) = -Phi^-1(alpha), which keeps the digits of a tiny alpha.
+    # Use Phi^-1(1 - alpha) = -Phi^-1(alpha), which keeps the digits of a tiny alpha.
     beta: FloatArray = np.asarray(ndtr(-ndtri(alphas) - mus), dtype=np.float64)
     return float(beta) if beta.ndim == 0 else beta
 
@@ -282,13 +280,13 @@ def least_meeting(
     Parameters
     ----------
     gap : callable
-        Decreasing; above 0 at 0 and at most 0 at ``high``.
+        A decreasing function, above 0 at 0 and at most 0 at ``high``.
     meets : callable
-        The careful test of an answer: true from just above the root on.
+        Strict test of a candidate; true from just above the root on.
     high : float
-        Finite, above 0.
+        Upper end of the search, finite and above 0.
     """
-    # xtol relative to high: epsilon is a sum of terms as large as high, so finer means nothing
+    # Use a tolerance relative to high: terms as large as high limit the accuracy of epsilon.
     root = float(scipy.optimize.brentq(gap, 0.0, high, xtol=_ROUNDING * high, rtol=4 * _ROUNDING))
     step = max(2 * _ROUNDING * root, math.ulp(0.0))
     while not meets(root):
@@ -314,10 +312,10 @@ def rounding_room(
     Parameters
     ----------
     epsilon, value : float or ndarray
-        The argument and the result.
+        The argument and the result of `log_delta`.
     mu : float
     roundings : int
-        How many roundings to allow for; the evaluation alone needs about 5.
+        Number of roundings to allow for; the evaluation alone needs about 5.
     """
     if isinstance(epsilon, np.ndarray):
         if mu == 0:
@@ -338,7 +336,7 @@ def _check_epsilon(epsilon: float) -> None:
 
 
 def _check_mu(mu: float) -> None:
-    if not (mu >= 0):  # also true for NaN
+    if not (mu >= 0):  # This condition also catches NaN.
         raise InvalidSetting("mu", "a number of at least 0", mu)
 
 
@@ -389,7 +387,7 @@ def _mills(x: FloatArray) -> FloatArray:
 
 
 def _falling_near(x: FloatArray) -> FloatArray:
-    # 1 - x m(x): its error is x^2 roundings, no more than a rounding of a causes
+    # 1 - x m(x) errs by x^2 rounding errors, no more than the rounding of a causes.
     falling: FloatArray = 1 - x * _mills(x)
     return falling
 
@@ -403,7 +401,7 @@ def _falling_far(x: FloatArray) -> FloatArray:
 
 
 def _log_close(a: FloatArray, mu: FloatArray) -> FloatArray:
-    # phi(a) * integral of 1 - x m(x) over [a, a + mu], for mu <= max(1, a); a >= -1/2 here
+    # delta is phi(a) * integral of 1 - x m(x) on [a, a + mu]; here mu <= max(1, a) and a >= -1/2.
     x = a[..., None] + mu[..., None] * _NODES
     near = x < _SERIES_FROM
     if near.all():
@@ -419,12 +417,12 @@ def _log_close(a: FloatArray, mu: FloatArray) -> FloatArray:
 
 
 def _log_far(a: FloatArray, b: FloatArray) -> FloatArray:
-    # b >= 2 a and b - a >= 1 here, so m(a) and m(b) differ by a large share of m(a)
+    # Subtracting is safe: here b >= 2 a and b - a >= 1, so m(a) and m(b) differ clearly.
     return np.asarray(-0.5 * a * a - _LOG_SQRT_2PI + np.log(_mills(a) - _mills(b)))
 
 
 def _log_near_one(a: FloatArray, b: FloatArray) -> FloatArray:
-    # a < 0: 1 - delta = phi(a) (m(-a) + m(b)), a sum of positive terms
+    # For a < 0, use 1 - delta = phi(a) (m(-a) + m(b)): a sum of positive terms loses no digits.
     return np.asarray(np.log1p(-np.exp(-0.5 * a * a - _LOG_SQRT_2PI) * (_mills(-a) + _mills(b))))
 
 
@@ -442,7 +440,7 @@ def _epsilon_of(delta: float, mu: float) -> float:
     target = math.log(delta)
     if _meets(0.0, mu, target, _REPORT_ROOM):
         return 0.0
-    # delta(epsilon) < Phi(-a): where Phi(-a) = delta the budget is met
+    # As delta(epsilon) < Phi(-a), the epsilon with Phi(-a) = delta is large enough.
     high = mu * (mu / 2 - float(ndtri(delta)))
     if not high < math.inf:
         return math.inf
@@ -459,11 +457,11 @@ def _mu_of(epsilon: float, delta: float) -> float:
     target = math.log(delta)
     z = -float(ndtri(delta))
     root = math.sqrt(z * z + 2 * epsilon)
-    # Two values of mu that meet the budget: where Phi(-a) = delta, and where epsilon = 0 would.
+    # Two mu meet the budget: one with Phi(-a) = delta, and one with that delta at epsilon 0.
     below = 2 * epsilon / (root + z) if z > 0 else root - z
     low = max(below, 2 * math.sqrt(2) * float(erfinv(delta)), math.ulp(0.0)) * (1 - 1e-9)
-    # No (epsilon, delta) mechanism has total variation above 1 - 2 (1 - delta) / (1 + e^epsilon)
-    # (Kairouz, Oh & Viswanath 2015), and Gaussian noise has 1 - 2 Phi(-mu/2).
+    # An (epsilon, delta) mechanism has total variation up to 1 - 2 (1 - delta) / (1 + e^epsilon)
+    # (Kairouz, Oh & Viswanath 2015). For Gaussian noise it is 1 - 2 Phi(-mu/2).
     log_one_plus = epsilon + math.log1p(math.exp(-epsilon))
     high = -2 * float(ndtri_exp(math.log1p(-delta) - log_one_plus)) * (1 + 1e-9)
     high = max(high, low * (1 + 1e-6))
@@ -486,7 +484,7 @@ def _mu_of(epsilon: float, delta: float) -> float:
 
 
 _SECOND, _FOURTH = 0.02017, 0.0062
-_ROOM = 1 + 1e-12  # of a few roundings
+_ROOM = 1 + 1e-12
 
 
 def rounding_distance(scale: float) -> float:
@@ -495,19 +493,19 @@ def rounding_distance(scale: float) -> float:
     Parameters
     ----------
     scale : float
-        At least 1.
+        Scale of the noise, at least 1.
 
     Notes
     -----
-    Let Z be the discrete Gaussian of scale s >= 1, P(Z = k) proportional to exp(-k^2/(2
-    s^2)), and R = round(N(0, s^2)). For whole numbers x, x + R is x + N(0, s^2) rounded:
-    post-processing of the Gaussian mechanism, so its exact profile holds for R. And Z is next to R.
+    Let Z be the discrete Gaussian of scale s >= 1, P(Z = k) proportional to exp(-k^2/(2 s^2)), and
+    R = round(N(0, s^2)). For a whole number x, x + R is x + N(0, s^2) rounded. Rounding is
+    post-processing, so the exact profile of the Gaussian mechanism holds for R. Z is close to R.
 
     **Theorem.** The total variation between Z and R is at most
 
         tau(s) = .02017/s^2 + .0062/s^4.
 
-    *Proof.* Let f be the density of N(0, s^2), phi the standard one and u = x/s.
+    *Proof.* Let f be the density of N(0, s^2), phi the standard normal density and u = x/s.
 
     1. By Poisson summation the f(k) sum to S = 1 + 2 sum_(m >= 1) exp(-2 pi^2 s^2 m^2). As
        P(Z = k) = f(k)/S, half the sum of |P(Z = k) - f(k)| is (S - 1)/2 <= 1.001 exp(-2 pi^2 s^2).
@@ -518,10 +516,10 @@ def rounding_distance(scale: float) -> float:
        Maclaurin H(v) differs from it by the integral of (c - B(x - v)/2) dh'(x), B(t) = t^2 - t +
        1/6 repeated from [0, 1) and c any constant, since h' vanishes at both ends. B/2 runs from
        -1/24 to 1/12: the difference is at most Var(h')/16.
-    4. h' is (3u - u^3) phi(u)/s^4 up to its sign, which turns at u = -1 and 1. With g that function
+    4. h' is (3u - u^3) phi(u)/s^4 up to its sign, which flips at u = -1 and 1. With g that function
        of u, extreme at a^2 = 3 - sqrt 6 and b^2 = 3 + sqrt 6, Var(h') is
        (4 g(a) + 4 |g(b)| + 8 phi(1))/s^4 <= 4.737/s^4.
-    5. Half of (4 phi(1)/s^2 + .2961/s^4)/24 is at most .0201643/s^2 + .00617/s^4, and what is left
+    5. Half of (4 phi(1)/s^2 + .2961/s^4)/24 is at most .0201643/s^2 + .00617/s^4, and the remainder
        of .02017/s^2 is above 1.001 exp(-2 pi^2 s^2) for every s >= 1.
     """
     if not (1 <= scale < math.inf):
@@ -536,38 +534,38 @@ def log_excess(epsilon: float, scale: float, coordinates: int) -> float:
 
 
 def least_scale(budget: Budget, sensitivity: int, coordinates: int) -> float | None:
-    """Return the least scale of discrete noise found that meets the budget, rounded up.
+    """Return the least scale found for discrete noise that meets the budget, rounded up.
 
     Parameters
     ----------
     budget : Budget
-        Its delta must be above 0.
+        The budget; its delta must be above 0.
     sensitivity : int
-        l2, above 0.
+        l2 sensitivity, above 0.
     coordinates : int
         m, at least 1.
 
     Returns
     -------
     float or None
-        None where more than a hundredth of delta would go to the distance of Z and R.
+        None if the distance between Z and R would use more than a hundredth of delta.
 
     Notes
     -----
-    **Corollary** of `rounding_distance`. Independent Z on m whole numbers of l2
-    sensitivity D is (epsilon, delta)-private with
+    **Corollary** of `rounding_distance`. Adding independent Z to m whole numbers of l2 sensitivity
+    D is (epsilon, delta)-private with
 
         delta = delta_Gauss(epsilon; D/s) + (1 + e^epsilon) m tau(s):
 
-    the laws of m coordinates are within m tau of each other, before and after the change; in P(Z in
-    E) <= P(R in E) + m tau <= e^epsilon P'(R in E) + delta_Gauss + m tau the second step back from
-    R to Z costs e^epsilon m tau.
+    The laws of m coordinates of Z and of R differ by at most m tau, before and after the change. In
+    P(Z in E) <= P(R in E) + m tau <= e^epsilon P'(R in E) + delta_Gauss + m tau, the second step
+    from R back to Z adds e^epsilon m tau.
 
-    Zero-concentrated privacy proves rho = D^2/(2 s^2) of Z for every s (Canonne, Kamath and Steinke
-    2020, Theorem 4), which costs 5 to 9 % more noise where it is turned into (epsilon, delta). At a
-    large epsilon or a small s it proves more than this.
+    Zero-concentrated privacy proves rho = D^2/(2 s^2) for Z at every s (Canonne, Kamath and Steinke
+    2020, Theorem 4). Converted to (epsilon, delta), this rho needs 5 to 9 % more noise. At a large
+    epsilon or a small s, rho proves more than this corollary.
     """
-    # a larger scale has less excess, so the excess of the least possible scale counts for all
+    # The excess falls with the noise scale, so its value at the least scale covers all scales.
     least = _scale_at(mu_of(budget), sensitivity)
     if least < 1:
         return None
@@ -586,14 +584,14 @@ def proved_epsilon(
     Returns
     -------
     float or None
-        At most the budget's epsilon; None where nothing so small is proved.
+        An epsilon of at most the budget's, or None if no epsilon that small is proved.
     """
     if scale < 1:
         return None
     excess = log_excess(budget.epsilon, scale, coordinates)
     if excess >= math.log(budget.delta):
         return None
-    # the excess grows with epsilon: the excess at the budget's epsilon counts for every smaller one
+    # The excess grows with epsilon, so its value at the budget's epsilon covers smaller epsilons.
     remaining = (budget.delta - math.exp(excess)) * (1 - 1e-15)
     mu = sensitivity / scale
     while mu * scale < sensitivity:

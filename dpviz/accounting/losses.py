@@ -1,7 +1,7 @@
 """Exact distributions of privacy losses, without simulation.
 
-Each route is a lower bound on what some pair of legal tables really costs, so it can
-refute a claim or show that it is tight. `Mechanism.exact_loss` says which route is a mechanism's.
+Each method gives a lower bound on the actual privacy loss of some pair of legal tables, so it can
+refute a claim or show that the claim is tight. `Mechanism.exact_loss` selects the method.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from dpviz.core.parts import GaussianPart, LaplacePart
 from dpviz.core.problem import Relation
 from dpviz.core.release import Calibration, Release
 
-# Quadrature over heights z in [0, 1] of the sphere: panels that shrink towards the pole, where the
-# mass of a concentrated law is, each with 16 nodes. The last panel is 1e-9 wide.
+# Integrate over heights z in [0, 1] of the sphere, with 16 nodes in each interval. Intervals shrink
+# towards the pole, where a concentrated distribution lies, down to a width of 1e-9.
 _PANELS = 60
 _NARROWEST = 1e-9
 _MOST_CONCENTRATED = 1e5
@@ -37,16 +37,16 @@ Tables = tuple[SecondMoment, SecondMoment]
 
 @dataclass(frozen=True)
 class ExactLoss:
-    """Exact privacy losses of some neighbours.
+    """The exact privacy loss of some neighbours.
 
     Attributes
     ----------
     epsilon : float
         The least epsilon at the claimed delta; infinite if no epsilon is enough.
     deltas : tuple of float
-        The least delta at each epsilon asked for, or 0 where the route does not say.
+        The least delta at each requested epsilon, or 0 if the method gives no delta.
     source : str
-        The route, in a phrase.
+        The name of the method, a phrase.
     """
 
     epsilon: float
@@ -57,15 +57,15 @@ class ExactLoss:
 def of_parts(
     calibration: Calibration, delta: float, at_epsilons: tuple[float, ...], *, data: bool
 ) -> ExactLoss | None:
-    """Return the loss of one Gaussian or Laplace query, which neighbours attain.
+    """Return the exact loss of one Gaussian or Laplace query, if some neighbours attain it.
 
-    Several parts are composed adaptively and their worst cases need not meet, so they are left
-    to the draws.
+    Several parts compose adaptively and their worst cases need not coincide, so the losses of such
+    releases are only simulated.
     """
     if len(calibration.parts) != 1:
         return None
     (part,) = calibration.parts
-    # Where rows are noised, the account is of all of them, whatever summary is passed on.
+    # With noise on every row, all noisy rows together have this loss, whatever is released.
     of = " of the noisy rows" if data else ""
     if isinstance(part, GaussianPart):
         deltas = tuple(delta_of(epsilon, part.mu) for epsilon in at_epsilons)
@@ -77,17 +77,16 @@ def of_parts(
 
 
 def of_profile(account: Spent, delta: float, at_epsilons: tuple[float, ...]) -> ExactLoss | None:
-    """Return the loss that an exact account without parts computed from its likelihood ratio."""
+    """Return the loss from exact accounting that uses a likelihood ratio instead of parts."""
     if delta == 0 or account.delta_at_epsilon is None or account.delta != delta:
-        return None  # a row of a person has another delta
-    # Only the claimed epsilon was computed; above it the route does not say.
-    # a bound from below: 0 claims nothing
+        return None  # If a person has several rows, delta differs between row and person.
+    # The privacy loss is known only at the claimed epsilon; use the bound 0 at larger ones.
     deltas = (account.delta_at_epsilon, *(0.0 for _ in at_epsilons[1:]))
     return ExactLoss(account.epsilon, deltas, account.source)
 
 
 def of_published_space(at_epsilons: tuple[float, ...]) -> ExactLoss:
-    """Return the loss of publishing the exact top-k space: two tables never agree on it."""
+    """Return the loss of publishing the exact top-k space, which differs between any two tables."""
     every = tuple(1.0 for _ in at_epsilons)
     return ExactLoss(
         math.inf,
@@ -97,10 +96,10 @@ def of_published_space(at_epsilons: tuple[float, ...]) -> ExactLoss:
 
 
 def of_moving_support(calibration: Calibration, at_epsilons: tuple[float, ...]) -> ExactLoss:
-    """Return the chance of a release that one table cannot make: zeroing a unit row.
+    """Return the chance of a release that only one table allows, if a unit row is zeroed.
 
     W_d(d + 1, c I) has two degrees of freedom along the row, whatever d; see `WishartNoise`. The
-    zero row is legal under replace too, so the bound stands for both relations.
+    zero row is legal under replace too, so the bound holds for both relations.
     """
     problem = calibration.problem
     profile = WishartNoise(2.0, calibration.scale * problem.n / problem.domain.radius**2)
@@ -117,8 +116,8 @@ def of_bingham(
 ) -> ExactLoss | None:
     """Return the largest log density ratio of the exponential mechanism over some pairs of tables.
 
-    At x it is c x'(A1 - A2)x - (ln Z1 - ln Z2), with the normalisers by quadrature, and its
-    extremes over x are eigenvalues of A1 - A2.
+    At x the ratio is c x'(A1 - A2)x - (ln Z1 - ln Z2), with the normalisers by quadrature. The
+    extremes of the ratio over x come from eigenvalues of A1 - A2.
     """
     c = calibration.scale
     if c > _MOST_CONCENTRATED:
@@ -138,12 +137,13 @@ def log_normaliser(eigenvalues: FloatArray) -> float:
     Parameters
     ----------
     eigenvalues : ndarray of shape (2,) or (3,)
-        Of B, in any order.
+        Eigenvalues of B, in any order.
 
     Notes
     -----
-    On the circle it is 2 pi exp((a + b)/2) I0((a - b)/2). On the sphere the same holds for each
-    height z of the last axis, with a and b shrunk by 1 - z^2, and heights z and -z are alike.
+    On the circle the integral is 2 pi exp((a + b)/2) I0((a - b)/2). On the sphere the same formula
+    holds at each height z of the last axis, with a and b shrunk by 1 - z^2; heights z and -z
+    contribute equally.
     """
     values = np.sort(np.asarray(eigenvalues, dtype=np.float64))
     top = float(values[-1])
@@ -151,10 +151,10 @@ def log_normaliser(eigenvalues: FloatArray) -> float:
         half = (values[1] - values[0]) / 2
         return math.log(2 * math.pi * float(ive(0, half))) + top
     heights, weights = _heights()
-    # The largest eigenvalue lies along z, so that the mass is near the pole.
+    # Let z be the axis of the largest eigenvalue: the probability is then near the pole.
     low, middle, high = values - top
     shrunk = 1 - heights**2
-    # I0(h) = ive(0, h) e^h; together with the mean this leaves the larger of the two
+    # Use I0(h) = ive(0, h) e^h: h plus the mean of eigenvalues low and middle is middle.
     exponent = middle * shrunk + high * heights**2
     inner = ive(0, (middle - low) / 2 * shrunk)
     total = float((weights * np.exp(exponent) * inner).sum())
@@ -163,7 +163,7 @@ def log_normaliser(eigenvalues: FloatArray) -> float:
 
 @cache
 def _heights() -> tuple[FloatArray, FloatArray]:
-    """Return nodes and weights of Gauss and Legendre on [0, 1], refined towards 1."""
+    """Return Gauss-Legendre nodes and weights on [0, 1], refined towards 1."""
     nodes, weights = np.polynomial.legendre.leggauss(16)
     ends = np.concatenate([[0.0], np.geomspace(_NARROWEST, 1.0, _PANELS)])
     widths = np.diff(ends)[:, None]
@@ -175,10 +175,10 @@ def _heights() -> tuple[FloatArray, FloatArray]:
 
 
 LogRatio = Callable[[Release], FloatArray]
-"""ln f1/f2 of a batch of releases, where no named score of an audit equals it.
+"""The log likelihood ratio ln f1/f2 of a batch of releases, if no named audit score equals it.
 
-Gaussian, Laplace and Bingham releases need none: their ratios are the linear, the l1 and the
-subspace score of `dpviz.auditing.events`.
+Gaussian, Laplace and Bingham releases need no such function: their ratios are the linear, l1 and
+subspace scores of `dpviz.auditing.events`.
 """
 
 _FARTHEST = 60.0
@@ -187,13 +187,13 @@ _NODES = 60
 
 
 def wishart_difference_ratio(scale: float, first: FloatArray, second: FloatArray) -> LogRatio:
-    """Return ln f1/f2 of a batch as a function, for A + scale * (W1 - W2) at d = 2.
+    """Return a function for ln f1/f2 of a batch of A + scale * (W1 - W2) at d = 2.
 
     Parameters
     ----------
     scale : float
     first, second : ndarray of shape (2, 2)
-        The A of two tables.
+        The matrices A of the two tables.
     """
 
     def ratio(release: Release) -> FloatArray:
@@ -205,13 +205,14 @@ def wishart_difference_ratio(scale: float, first: FloatArray, second: FloatArray
 
 
 def log_density(noise: FloatArray) -> FloatArray:
-    """Return ln f(M) + const for M = W1 - W2, independent W_2(3, I); shape (size, 2, 2) in.
+    """Return ln f(M) + const for M = W1 - W2, independent W_2(3, I); takes shape (size, 2, 2).
 
     Notes
     -----
-    f(M) is proportional to the integral of exp(-(2 tr P - tr M)/2) over {P >= 0, P >= M}. Where M
-    or -M is semi-definite that is exp(-||M||_nuc/2). With eigenvalues a > 0 > -b it is larger, by
-    the factor g(a, b) = G(a, b)/G(0, 0): integrating out the off-diagonal entry of P leaves
+    f(M) is proportional to the integral of exp(-(2 tr P - tr M)/2) over {P >= 0, P >= M}. If M or
+    -M is semi-definite, f is proportional to exp(-||M||_nuc/2). With eigenvalues a > 0 > -b it is
+    larger by the factor g(a, b) = G(a, b)/G(0, 0). Integrating out the off-diagonal entry of P
+    leaves
 
         G(a, b) = integral over x, y > 0 of exp(-x - y) 2 sqrt(min((x + a) y, x (y + b))).
     """
@@ -219,7 +220,7 @@ def log_density(noise: FloatArray) -> FloatArray:
     low, high = values[:, 0], values[:, 1]
     a = np.sqrt(np.clip(high, 0.0, _FARTHEST))
     b = np.sqrt(np.clip(-low, 0.0, _FARTHEST))
-    # ln g is 0 where a or b is, so definite matrices need no case of their own
+    # ln g is 0 if a or b is 0, so semi-definite matrices need no special case.
     gain = np.asarray(_log_gain().ev(a, b), dtype=np.float64)
     log_f: FloatArray = np.where((high > 0) & (low < 0), gain, 0.0) - np.abs(values).sum(axis=1) / 2
     return log_f
@@ -234,16 +235,16 @@ def _log_gain() -> scipy.interpolate.RectBivariateSpline:
 
 
 def _volume(a: float, b: float) -> float:
-    """Return G(a, b): Laguerre in r = x + y, Legendre in x/r on each side of a y = b x.
+    """Return G(a, b): Laguerre in r = x + y, Legendre in x/r on each side of the line a y = b x.
 
-    x/r = sin^2 of the angle within a side takes the square root's ends out.
+    x/r = sin^2 of an angle within a side removes the square root's end singularities.
     """
     r, radial, angle, angular = _nodes()
     share = np.square(np.sin(angle))
     turn = 2 * np.sin(angle) * np.cos(angle) * angular
     border = a / (a + b) if a + b > 0 else 0.5
     below, above = border * share, border + (1 - border) * share
-    # x/r below the border: a y > b x, so x (y + b) is the smaller product
+    # Below the border, a y > b x, so the smaller product is x (y + b).
     first = r * below * (r * (1 - below) + b)
     right = (r * above + a) * r * (1 - above)
     total = radial * r * 2 * (np.sqrt(first) * border + np.sqrt(right) * (1 - border)) * turn

@@ -1,14 +1,14 @@
-"""Exact privacy profiles of two mechanisms whose loss depends on a chi-square or two.
+"""Exact privacy profiles of two mechanisms whose loss depends on one or two chi-squares.
 
-Under zero-out tables with and without one row are compared. P is the release with the row, Q the
-one without, and the profile has two sides:
+Zero-out compares tables with and without one row. P is the release with the row, Q the release
+without it. The privacy profile has two sides:
 
     with_row(epsilon)    = sup over events E of P(E) - e^epsilon Q(E)
     without_row(epsilon) = sup over events E of Q(E) - e^epsilon P(E)
 
-delta(epsilon) is the larger of the two, exactly. Under replace the worst pair of rows is one of
-these or two orthogonal rows of full length, so delta(epsilon) is the largest of three, exactly; the
-third counts from a few degrees of freedom on. That the worst pair is orthogonal is proved here.
+delta(epsilon) is exactly the larger side. Under replace the worst pair of rows is one of these or
+two orthogonal rows of full length, so delta(epsilon) is exactly the largest of three. The third
+matters from a few degrees of freedom on. The proof that the worst pair is orthogonal follows.
 
 **Noise with a log-concave density on the matrix** (`wishart_pair`). Let f be the density of the
 noise N and H(Delta) = sup over E of P(N + Delta in E) - e^epsilon P(N in E).
@@ -17,26 +17,26 @@ noise N and H(Delta) = sup over E of P(N + Delta in E) - e^epsilon P(N in E).
    first density is the larger, and (a - b)_+ = a - min(a, b).
 2. The integrand is log-concave in (x, Delta) together: f(x - Delta) is, being f after a linear
    map, so is f(x), and the minimum of two log-concave functions is log-concave.
-3. Integrating out x keeps that (Prekopa 1973). So 1 - H is log-concave in Delta, {H <= c} is
-   convex for every c, and on a polytope H is greatest at a vertex.
+3. Integrating out x keeps log-concavity (Prekopa 1973). So 1 - H is log-concave in Delta, {H <= c}
+   is convex for every c, and on a polytope H is greatest at a vertex.
 4. Neighbours in the unit ball differ by D = s pp' - t qq', p and q orthonormal, 0 <= s, t <= 1
    (fact F1 of `dpviz.accounting.sensitivity`): a point of the rectangle with vertices 0, pp', -qq'
-   and pp' - qq'. Each vertex is itself the difference of two legal tables.
+   and pp' - qq'. Each vertex is the difference of two legal tables.
 5. The law of the noise W_d(nu + d - 1, I) does not change under rotations, so H at a vertex does
-   not depend on p and q. H(0) = 0. H(pp') and H(-qq') are the two sides of a row put in or taken
-   out, the zero-out profile. H(pp' - qq') is two orthogonal unit rows.
+   not depend on p and q. H(0) = 0. H(pp') and H(-qq') are the two sides of a row added or removed,
+   the zero-out profile. H(pp' - qq') belongs to two orthogonal unit rows.
 6. The density |W|^((nu - 2)/2) e^(-tr W/2) on the cone is log-concave for nu >= 2, as ln|W| is.
 
 So the exact profile under replace is the larger of two: the zero-out profile, and the profile of
-two orthogonal unit rows. The argument does not use the Wishart law but in 5 and 6.
+two orthogonal unit rows. Only steps 5 and 6 use the Wishart law.
 
-**A Gaussian sketch** (`sketch_pair`) has no additive noise. Rows of the sketch are N(0, C + vv')
-or N(0, C + ww') with C >= w^2 I, w^2 the lift. In coordinates that diagonalise both covariances,
-two directions differ: along one the variance is rho_1 >= 1 times as large with v, along the other
-rho_2 >= 1 times as large with w, and rho_1, rho_2 <= 1 + 1/lift, since x'(C + vv')x is at most
-(1 + v'C^-1 v) x'Cx. A smaller ratio is reached from a larger one by adding the same independent
-noise to both laws, along each direction by itself; so the worst pair has both ratios equal to
-1 + 1/lift, and orthogonal unit rows have them where all other rows are orthogonal to both.
+**A Gaussian sketch** (`sketch_pair`) has no additive noise. Rows of the sketch are N(0, C + vv') or
+N(0, C + ww') with C >= w^2 I, w^2 the lift. In coordinates that diagonalise both covariances, two
+directions differ: along one the variance is rho_1 >= 1 times as large with v, along the other rho_2
+>= 1 times as large with w, and rho_1, rho_2 <= 1 + 1/lift, since x'(C + vv')x is at most (1 +
+v'C^-1 v) x'Cx. Adding the same independent noise to both laws, along each direction separately,
+turns a larger ratio into a smaller one. So the worst pair has both ratios equal to 1 + 1/lift.
+Orthogonal unit rows have these ratios if all other rows are orthogonal to both.
 """
 
 from __future__ import annotations
@@ -61,17 +61,17 @@ from dpviz.core.problem import EPSILON_RANGE, Budget, Problem, Relation
 
 _ROUNDING = float(np.finfo(np.float64).eps)
 
-# SciPy's incomplete gamma functions are good to 1e-14 up to this shape. Above it their series, cut
-# off after a fixed number of terms, falls short of tails beyond about 4.5 standard deviations: at
-# shape 1e9 and 7 standard deviations the lower tail comes out at 0.36 of its value.
+# SciPy's incomplete gamma functions err by less than 1e-14 up to this shape. Above it, they fall
+# short of tails beyond about 4.5 standard deviations, because their series has a fixed number of
+# terms. At shape 1e9 and 7 standard deviations, the lower tail is 0.36 of its true value.
 _LARGE_SHAPE = 1e4
 _nodes, _weights = np.polynomial.legendre.leggauss(64)
-_NODES: FloatArray = 22.5 * (np.asarray(_nodes, dtype=np.float64) + 1)  # on [0, 45]: e^-45 is 3e-20
+_NODES: FloatArray = 22.5 * (np.asarray(_nodes, dtype=np.float64) + 1)
 _WEIGHTS: FloatArray = 22.5 * np.asarray(_weights, dtype=np.float64)
 
 
 class RowProfile(ABC):
-    """The two sides of one row's privacy profile, and what follows from them."""
+    """The two sides of one row's privacy profile, and quantities derived from them."""
 
     @abstractmethod
     def with_row(self, epsilon: FloatArray) -> FloatArray:
@@ -83,31 +83,31 @@ class RowProfile(ABC):
 
     @abstractmethod
     def replaced(self, epsilon: FloatArray) -> FloatArray:
-        """Return the profile of one row against an orthogonal one, rounded up."""
+        """Return the profile of replacing a row by an orthogonal row, rounded up."""
 
     def delta(self, relation: Relation, epsilon: float) -> float:
-        """Return the least delta given at epsilon >= 0, rounded up."""
+        """Return the least delta at epsilon >= 0, rounded up."""
         one = np.asarray([epsilon], dtype=np.float64)
         least = float(max(self.with_row(one)[0], self.without_row(one)[0]))
         return least if relation is Relation.ZERO_OUT else max(least, float(self.replaced(one)[0]))
 
     def epsilon(self, relation: Relation, delta: float) -> float:
-        """Return the epsilon spent at delta, rounded up; infinite if no epsilon is enough."""
+        """Return the epsilon at delta, rounded up; infinite if no epsilon is enough."""
         return _epsilon(self, relation, delta)
 
     def repeated(self, releases: int) -> RowProfile | None:
-        """Return the profile of that many releases, where that is known without composing it."""
+        """Return the profile of ``releases`` releases, if it is known without composition."""
         return None
 
     def renyi(self, order: float) -> float | None:
-        """Return a bound on the Renyi divergence of an order above 1, or None."""
+        """Return a bound on the Renyi divergence of an order above 1, or None if none is known."""
         return None
 
     def spent(self, problem: Problem, budget: Budget, source: str) -> Spent:
-        """Return what a release costs at the budget's delta, and its delta at the epsilon.
+        """Return the privacy loss at the budget's delta, and the delta at the budget's epsilon.
 
-        It is exact where the domain has the worst pair: a row of full length, and under replace
-        two orthogonal ones, which on the cube are corners and need an even d.
+        The result is exact if the domain contains the worst pair: a row of full length, and under
+        replace two orthogonal rows. On the cube such rows are corners, and need an even d.
         """
         relation, domain = problem.relation, problem.domain
         alike = len(set(domain.half_widths)) == 1 and domain.d % 2 == 0
@@ -123,33 +123,34 @@ class RowProfile(ABC):
 
 @dataclass(frozen=True)
 class WishartNoise(RowProfile):
-    """Profile of X'X + W with W ~ W_d(freedom + d - 1, scale I), the row on the unit sphere.
+    """Profile of X'X + W with W ~ W_d(freedom + d - 1, scale I), for a row on the unit sphere.
 
     Attributes
     ----------
     freedom : float
-        nu, the degrees of freedom less d - 1: real, at least 2.
+        nu, the degrees of freedom minus d - 1: real, at least 2.
     scale : float
         Eigenvalue of the scale matrix in units of R^2, above 0.
 
     Notes
     -----
-    Let M be the release and v the row, |v| = 1. By |M - A + vv'| = |M - A| (1 + 1/T) the density
-    ratio depends on M only through T = 1/(v'(M - A)^-1 v), which is scale times chi^2_nu with the
-    row and that less 1 without. In units of the scale, with h = 1/scale and p = nu/2 - 1, the
-    release without the row is more likely by (1 + h/T)^p e^(-h/2) where T > 0, and T <= 0 cannot
-    occur with the row. So with F the chi^2_nu distribution function
+    Let M be the release and v the row, |v| = 1. Because |M - A + vv'| = |M - A| (1 + 1/T), the
+    density ratio depends on M only through T = 1/(v'(M - A)^-1 v). With the row, T is scale times
+    chi^2_nu; without the row, T is (scale times chi^2_nu) - 1. In units of the scale, with h =
+    1/scale and p = nu/2 - 1, the release without the row is more likely by (1 + h/T)^p e^(-h/2) if
+    T > 0, and T <= 0 cannot occur with the row. So with F the chi^2_nu distribution function
 
         without_row = F(t + h) - e^epsilon F(t),        t = h/(e^((epsilon + h/2)/p) - 1)
         with_row    = (1 - F(u)) - e^epsilon (1 - F(u + h)),  u = h/(e^((h/2 - epsilon)/p) - 1)
 
-    the second for epsilon < h/2 only, and 0 above. For nu >= 2 the chi-square density is
-    log-concave, so half-lines are the best events for a shift of any length, and what they gain
-    grows with the shift: shorter rows and larger scales are easier, so |v| = 1 is the worst.
-    Degrees of freedom need not be whole: the density |W|^((k-d-1)/2) e^(-tr W/2), Bartlett's
+    where with_row applies for epsilon < h/2 only, and is 0 above. For nu >= 2 the chi-square
+    density is log-concave, so half-lines are the best events for a shift of any length, and their
+    gain grows with the shift. Shorter rows and larger scales are easier to hide, so |v| = 1 is the
+    worst. Degrees of freedom need not be whole: the density |W|^((k-d-1)/2) e^(-tr W/2), Bartlett's
     factors and the chi-square of T exist for every real k > d - 1.
 
-    delta never falls below F(h), the chance of a release that the table with the row cannot make.
+    delta never falls below F(h), the chance of a release that the table with the row cannot
+    produce.
     """
 
     freedom: float
@@ -168,8 +169,8 @@ class WishartNoise(RowProfile):
         u = self._threshold(room)
         half = self.freedom / 2
         above, beyond = _upper_tail(half, u / 2), _upper_tail(half, (u + h) / 2)
-        gained = _difference(half, above, beyond, epsilon)
-        return np.where(room > 0, gained, 0.0)
+        gain = _difference(half, above, beyond, epsilon)
+        return np.where(room > 0, gain, 0.0)
 
     def without_row(self, epsilon: FloatArray) -> FloatArray:
         """Return F(t + h) - e^epsilon F(t)."""
@@ -185,15 +186,15 @@ class WishartNoise(RowProfile):
     def _threshold(self, exponent: FloatArray) -> FloatArray:
         p = self.freedom / 2 - 1
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            # p = 0: the ratio is constant where T > 0, and the threshold is 0
-            grown = np.expm1(exponent / p) if p > 0 else np.full_like(exponent, np.inf)
-            threshold: FloatArray = (1 / self.scale) / grown
+            # If p is 0, the ratio is constant for T > 0, so the threshold is 0.
+            growth = np.expm1(exponent / p) if p > 0 else np.full_like(exponent, np.inf)
+            threshold: FloatArray = (1 / self.scale) / growth
         return threshold
 
 
 @dataclass(frozen=True)
 class GaussianSketch(RowProfile):
-    """Profile of ``rows`` independent draws from N(0, X'X + lift I), the row on the unit sphere.
+    """Profile of ``rows`` independent samples of N(0, X'X + lift I), for a row on the unit sphere.
 
     Attributes
     ----------
@@ -205,11 +206,11 @@ class GaussianSketch(RowProfile):
     Notes
     -----
     Let S be the covariance without the row v, so S >= lift I. After whitening by S the two laws
-    differ only along one direction, where the variance is 1 without the row and
-    rho = 1 + v'S^-1 v <= 1 + 1/lift with it. A smaller rho is reached from a larger one by adding
-    the same independent noise to both, so the worst row has rho = 1 + 1/lift, and has it when
-    every other row is orthogonal to it. The likelihood ratio then depends on the sum of r squares,
-    rho chi^2_r against chi^2_r, and the optimal events are half-lines.
+    differ only along one direction, where the variance is 1 without the row and rho = 1 + v'S^-1 v
+    <= 1 + 1/lift with it. Adding the same independent noise to both laws turns a larger rho into a
+    smaller one. So the worst row has rho = 1 + 1/lift, when every other row is orthogonal to it.
+    The likelihood ratio then depends on the sum of r squares, rho chi^2_r against chi^2_r, and the
+    optimal events are half-lines.
     """
 
     rows: int
@@ -217,30 +218,30 @@ class GaussianSketch(RowProfile):
 
     def __post_init__(self) -> None:
         if self.rows < 1:
-            raise InvalidSetting("rows of the sketch", "at least 1", self.rows)
+            raise InvalidSetting("number of rows of the sketch", "at least 1", self.rows)
         if not (0 < self.lift < math.inf):
             raise InvalidSetting("lift", "a finite number above 0", self.lift)
 
     def with_row(self, epsilon: FloatArray) -> FloatArray:
-        """Return the side where large sums speak for the row."""
+        """Return P(E) - e^epsilon Q(E) for the best event E, a large sum of squares."""
         t = self._threshold(epsilon)
         half = self.rows / 2
         shrunk = t / (2 * self._ratio)
         return _difference(half, _upper_tail(half, shrunk), _upper_tail(half, t / 2), epsilon)
 
     def without_row(self, epsilon: FloatArray) -> FloatArray:
-        """Return the side where small sums speak against the row."""
+        """Return Q(E) - e^epsilon P(E) for the best event E, a small sum of squares."""
         t = np.maximum(self._threshold(-epsilon), 0.0)
         half = self.rows / 2
         shrunk = t / (2 * self._ratio)
         return _difference(half, _lower_tail(half, t / 2), _lower_tail(half, shrunk), epsilon)
 
     def replaced(self, epsilon: FloatArray) -> FloatArray:
-        """Return the profile of one chi-square grown and another shrunk."""
+        """Return the profile if one chi-square grows and another shrinks."""
         return sketch_pair(self.rows, self.lift, tuple(epsilon.tolist()))
 
     def repeated(self, releases: int) -> GaussianSketch:
-        """Return the profile of as many times the rows."""
+        """Return the profile of a sketch with ``releases`` times as many rows."""
         return replace(self, rows=self.rows * releases)
 
     @property
@@ -248,7 +249,7 @@ class GaussianSketch(RowProfile):
         return 1 + 1 / self.lift
 
     def _threshold(self, loss: FloatArray) -> FloatArray:
-        # log ratio = -(r/2) ln rho + (T/2)(1 - 1/rho), and 1 - 1/rho = 1/(lift + 1)
+        # Solve log ratio = -(r/2) ln rho + (T/2)(1 - 1/rho) for T, with 1 - 1/rho = 1/(lift + 1).
         level: FloatArray = loss + 0.5 * self.rows * math.log1p(1 / self.lift)
         return 2 * (self.lift + 1) * level
 
@@ -256,20 +257,21 @@ class GaussianSketch(RowProfile):
 def least_freedom(relation: Relation, budget: Budget, scale: float) -> float:
     """Return the least real nu of `WishartNoise` that meets the budget, rounded up.
 
-    More freedom is never worse: chi^2_(nu + x) is chi^2_nu plus independent noise, for real x too.
+    More degrees of freedom never worsen the profile: chi^2_(nu + x) is chi^2_nu plus independent
+    noise, for real x too.
 
     Parameters
     ----------
     relation : Relation
     budget : Budget
-        Its delta must be above 0.
+        The budget; its delta must be above 0.
     scale : float
-        In units of R^2.
+        Scale in units of R^2.
 
     Raises
     ------
     InvalidSetting
-        If the budget's delta is 0: the support moves with the data.
+        If the budget's delta is 0, because the support moves with the data.
     """
     _needs_delta(budget, "Wishart noise on one side")
     return _least_freedom(relation, budget.epsilon, budget.delta, scale)
@@ -282,7 +284,7 @@ def least_scale(relation: Relation, budget: Budget, freedom: float) -> float:
     ----------
     relation : Relation
     budget : Budget
-        Its delta must be above 0.
+        The budget; its delta must be above 0.
     freedom : float
         nu, at least 2.
 
@@ -302,9 +304,9 @@ def least_lift(relation: Relation, budget: Budget, rows: int) -> float:
     ----------
     relation : Relation
     budget : Budget
-        Its delta must be above 0.
+        The budget; its delta must be above 0.
     rows : int
-        Of the sketch.
+        Number of rows of the sketch.
 
     Raises
     ------
@@ -320,7 +322,7 @@ def _epsilon(profile: RowProfile, relation: Relation, delta: float) -> float:
     def excess(epsilon: float) -> float:
         return _log_ratio(profile.delta(relation, epsilon), delta)
 
-    # a replaced row costs no less than one taken out, whose account is in closed form
+    # Start from the epsilon for removing a row: replacing a row costs at least as much.
     low = 0.0 if relation is Relation.ZERO_OUT else _epsilon(profile, Relation.ZERO_OUT, delta)
     if low == math.inf or excess(low) <= 0:
         return low
@@ -347,7 +349,7 @@ def _least_scale(relation: Relation, epsilon: float, delta: float, freedom: floa
     def excess(scale: float) -> float:
         return _log_ratio(WishartNoise(freedom, scale).delta(relation, epsilon), delta)
 
-    # below 2^-60 a row is more than 1e18 standard units, and no budget in range is met
+    # Scales below 2^-60 meet no budget: a row is over 1e18 standard deviations there.
     zero_out = relation is Relation.ZERO_OUT
     low = 2.0**-60 if zero_out else _least_scale(Relation.ZERO_OUT, epsilon, delta, freedom)
     return _least_from(excess, low)
@@ -358,20 +360,20 @@ def _least_lift(relation: Relation, epsilon: float, delta: float, rows: int) -> 
     def excess(lift: float) -> float:
         return _log_ratio(GaussianSketch(rows, lift).delta(relation, epsilon), delta)
 
-    # 2^-60: a row then outweighs the lift so far that no budget in range is met any sooner
+    # A lift below 2^-60 meets no budget: one row is far larger than the lift there.
     zero_out = relation is Relation.ZERO_OUT
     low = 2.0**-60 if zero_out else _least_lift(Relation.ZERO_OUT, epsilon, delta, rows)
     return _least_from(excess, low)
 
 
-def _log_ratio(found: float, allowed: float) -> float:
-    """Return ln(found/allowed), above 0 if and only if found > allowed; finite."""
-    ratio = math.log(max(found, math.ulp(0.0))) - math.log(max(allowed, math.ulp(0.0)))
-    return max(ratio, math.ulp(0.0)) if found > allowed else min(ratio, 0.0)
+def _log_ratio(value: float, limit: float) -> float:
+    """Return ln(value/limit), above 0 if and only if value > limit; finite."""
+    ratio = math.log(max(value, math.ulp(0.0))) - math.log(max(limit, math.ulp(0.0)))
+    return max(ratio, math.ulp(0.0)) if value > limit else min(ratio, 0.0)
 
 
 def _least_from(excess: Callable[[float], float], low: float) -> float:
-    """Return the least value from ``low`` on that meets the budget; there always is one."""
+    """Return the least value from ``low`` on that meets the budget, which always exists."""
     if excess(low) <= 0:
         return low
     high = 2 * low
@@ -381,7 +383,7 @@ def _least_from(excess: Callable[[float], float], low: float) -> float:
 
 
 def _least(excess: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root of a decreasing function between ``low`` and ``high``, where it meets."""
+    """Return the root of a decreasing function on [low, high], moved up until the budget is met."""
     root = float(scipy.optimize.brentq(excess, low, high, xtol=1e-13 * high, rtol=4 * _ROUNDING))
     step = 1e-13
     while excess(root) > 0:
@@ -394,14 +396,14 @@ def _difference(
     shape: float, first: FloatArray, second: FloatArray, epsilon: FloatArray
 ) -> FloatArray:
     """Return first - e^epsilon second for two tails of Gamma(shape), at least 0 and rounded up."""
-    # A threshold near the shape is rounded by shape * eps, against a tail that changes over
-    # sqrt(shape) divided by its distance in standard deviations, which is below 40.
+    # Rounding moves a threshold near the shape by shape * eps. The tail changes over sqrt(shape)
+    # divided by its distance in standard deviations, which is below 40.
     room = 1e-12 + 64 * _ROUNDING * math.sqrt(shape)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        # an underflown tail counts as 0, which errs upwards
-        scaled = np.where(second > 0, np.exp(epsilon + np.log(second)), 0.0)
-    rounded = first * (1 + room) - scaled * (1 - room)
-    return np.clip(rounded, 0.0, 1.0)
+        # A tail that underflows counts as 0, which makes the bound larger.
+        scaled_second = np.where(second > 0, np.exp(epsilon + np.log(second)), 0.0)
+    upper_bound = first * (1 + room) - scaled_second * (1 - room)
+    return np.clip(upper_bound, 0.0, 1.0)
 
 
 def _lower_tail(shape: float, x: FloatArray) -> FloatArray:
@@ -410,8 +412,8 @@ def _lower_tail(shape: float, x: FloatArray) -> FloatArray:
     far = x < shape - 4 * math.sqrt(shape)
     if shape > _LARGE_SHAPE and far.any():
         tail = np.where(far, 0.0, tail)
-        reached = far & (x > 0)
-        tail[reached] = _far_tail(shape, x[reached], -1.0)
+        inside = far & (x > 0)
+        tail[inside] = _far_tail(shape, x[inside], -1.0)
     return tail
 
 
@@ -421,17 +423,17 @@ def _upper_tail(shape: float, x: FloatArray) -> FloatArray:
     far = x > shape + 4 * math.sqrt(shape)
     if shape > _LARGE_SHAPE and far.any():
         tail = np.where(far, 0.0, tail)
-        reached = far & np.isfinite(x)
-        tail[reached] = _far_tail(shape, x[reached], 1.0)
+        inside = far & np.isfinite(x)
+        tail[inside] = _far_tail(shape, x[inside], 1.0)
     return tail
 
 
 def _far_tail(shape: float, x: FloatArray, side: float) -> FloatArray:
     """Return the tail of Gamma(shape) beyond x, on the side away from the mode.
 
-    It is f(x) times the integral over s > 0 of f(x + side s)/f(x), whose logarithm
-    (shape - 1) ln(1 + side s/x) - side s falls at least as fast as -rate s, with
-    rate = side (1 - (shape - 1)/x).
+    The tail is f(x) times the integral over s > 0 of f(x + side s)/f(x), whose logarithm (shape -
+    1) ln(1 + side s/x) - side s falls at least as fast as -rate s, with rate = side (1 - (shape -
+    1)/x).
     """
     rate = side * (1 - (shape - 1) / x)
     s = _NODES / rate[:, None]
@@ -439,7 +441,7 @@ def _far_tail(shape: float, x: FloatArray, side: float) -> FloatArray:
     with np.errstate(divide="ignore"):
         log_fall = (shape - 1) * np.log1p(ratio) - side * s
     integral = (np.exp(log_fall) @ _WEIGHTS) / rate
-    # the density by Stirling's series, which loses no digits to the size of ln Gamma(shape)
+    # Use Stirling's series for the density: it loses no digits if ln Gamma(shape) is large.
     offset = (x - shape) / shape
     log_density = -shape * _log_excess(offset) - np.log(x) - 1 / (12 * shape)
     tail: FloatArray = integral * np.exp(log_density + 0.5 * math.log(shape / (2 * math.pi)))
@@ -453,7 +455,7 @@ def _log_excess(offset: FloatArray) -> FloatArray:
     for power in range(16, 1, -1):
         series = 1 / power - small * series
     with np.errstate(divide="ignore"):
-        # an offset may round to -1, where the density is 0
+        # Rounding may give an offset of -1, where the density is 0.
         direct = offset - np.log1p(offset)
     return np.where(np.abs(offset) < 0.05, small * small * series, direct)
 
@@ -467,14 +469,14 @@ def _needs_delta(budget: Budget, what: str) -> None:
 
 
 _PLACES = {Relation.ZERO_OUT: 1_024, Relation.REPLACE: 96}
-_CROWDED = 1.5  # power by which they crowd towards 0
-_NOTHING = 1e-14  # of delta: what lies beyond counts as told
-_MOST_QUARTERS = 80  # of an octave, on either side of 1
+_CROWDED = 1.5  # This power moves grid points towards 0.
+_NOTHING = 1e-14  # Losses of at most this total probability count as failure.
+_MOST_QUARTERS = 80  # Search at most 80 quarters of an octave on either side of 1.
 
 
 @dataclass(frozen=True)
 class ProfileLoss:
-    """The loss of a release of which the profile of one row is known: its points are connected.
+    """The loss of a release with a known profile of one row, by connecting the profile's points.
 
     Attributes
     ----------
@@ -487,19 +489,19 @@ class ProfileLoss:
 
     @property
     def reach(self) -> float:
-        """Where the profile has fallen to next to nothing, or falls no further."""
+        """The epsilon from which the profile is nearly 0 or falls no further."""
         return _reach(self.profile, self.relation)
 
     def delta(self, epsilon: float) -> float:
-        """Return the delta given at epsilon, rounded up."""
+        """Return the delta at epsilon, rounded up."""
         return self.profile.delta(self.relation, epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """Return the epsilon spent at delta, rounded up; may be infinite."""
+        """Return the epsilon at delta, rounded up; may be infinite."""
         return self.profile.epsilon(self.relation, delta)
 
     def repeated(self, releases: int) -> ProfileLoss | None:
-        """Return the loss of that many releases, where their profile is known."""
+        """Return the loss of ``releases`` releases, if their profile is known."""
         if releases == 1:
             return self
         longer = self.profile.repeated(releases)
@@ -515,7 +517,7 @@ class ProfileLoss:
         Returns
         -------
         masses : ndarray of shape (2 m + 1,)
-            They and the second number sum to 1 or a rounding more.
+            Masses and ``failing`` sum to 1 or a rounding more.
         failing : float
         """
         return _on_grid(self.profile, self.relation, step)
@@ -530,8 +532,8 @@ def _deltas(profile: RowProfile, relation: Relation, epsilons: FloatArray) -> Fl
 
 @lru_cache(maxsize=4096)
 def _reach(profile: RowProfile, relation: Relation) -> float:
-    # The least quarter of an octave beyond which the profile no longer falls: some have a floor.
-    # Fixed steps, so that the composed loss moves smoothly with the profile's parameters.
+    # Find the least quarter of an octave beyond which the profile no longer falls; some profiles
+    # never reach 0. Fixed steps let the composed loss move smoothly with the profile's parameters.
     def flat(quarters: int) -> bool:
         at = 2.0 ** (quarters / 4)
         at_start, far = _deltas(profile, relation, np.array([at, 4 * at]))
@@ -552,31 +554,31 @@ def _reach(profile: RowProfile, relation: Relation) -> float:
 @lru_cache(maxsize=256)
 def _on_grid(profile: RowProfile, relation: Relation, step: float) -> tuple[FloatArray, float]:
     count = max(1, math.ceil(_reach(profile, relation) / step))
-    # any points of the grid will do: more of them where the profile bends most
+    # Any grid points are valid, so place them densely where the profile bends most.
     even = np.linspace(0.0, 1.0, min(count, _PLACES[relation]) + 1)
     places = np.unique(np.rint(count * even**_CROWDED).astype(np.intp))
     deltas = _deltas(profile, relation, step * places.astype(np.float64))
     return connected(places, deltas, step)
 
 
-# Exact profiles of a replaced row: the worst pair of rows is orthogonal, and its two integrals
+# The exact profile of a replaced row needs two integrals for the worst pair of rows.
 
 _DEPTH = 60.0
-"""Integrands are followed until they have fallen by e^-60."""
+"""Integrands are evaluated until they have fallen by e^-60."""
 _DEEPEST = 700.0
-"""How far below its mode, in logarithms, a Gamma density is searched for the integrand's peak."""
+"""The peak search covers ln Gamma densities down to this far below the mode."""
 _FEW, _MANY = (61, 97, 64), (121, 257, 200)
-"""Points to find the peak, to integrate over ln g, and over w; many below shape 8, where the
-integrands are wide. The errors found by doubling them are below a hundredth of the room."""
+"""Numbers of points to find the peak, to integrate over ln g, and to integrate over w. Shapes below
+8 need many, as integrands are wide. Doubling shows errors below a hundredth of `_room`."""
 _COARSER = 3
-"""So many times fewer points over w where only the window is sought."""
+"""Factor by which points over w are reduced while only the window is searched."""
 _WIDE_BELOW = 8.0
 
 _AT_ONCE = 8
-"""Epsilons that are worked on together: arrays long enough, and short enough for a cache."""
+"""Number of epsilons processed together: long arrays that still fit into a cache."""
 
 _Log = Callable[[NDArray[np.intp], FloatArray, bool], FloatArray]
-"""Of which epsilons, g of shape (epsilons, points), and whether it need only be rough."""
+"""Function of epsilon indices, g of shape (epsilons, points), and whether rough results do."""
 
 
 @lru_cache(maxsize=8192)
@@ -588,21 +590,21 @@ def wishart_pair(freedom: float, scale: float, epsilons: tuple[float, ...]) -> F
     freedom : float
         nu, at least 2.
     scale : float
-        In units of R^2, above 0.
+        Scale in units of R^2, above 0.
     epsilons : tuple of float
-        At least 0.
+        Values of epsilon, at least 0.
 
     Returns
     -------
     ndarray of shape (epsilons,)
-        Rounded up, by `_room` of the probability of the best event; read-only.
+        Delta, rounded up by `_room` times the probability of the best event; read-only.
 
     Notes
     -----
     The density ratio depends on the noise only through the inverse of the 2 x 2 block of W^-1 on
     the plane of the rows, B ~ W_2(nu + 1, scale I) (Muirhead 1982, Theorem 3.2.11: the degrees of
-    freedom fall by d - 2). So the case d = 2 is the general one: B against B + J, J = diag(1, -1).
-    In units of the scale, h = 1/scale, p = nu/2 - 1:
+    freedom fall by d - 2). So d = 2 covers every d: compare B with B + J, J = diag(1, -1). In units
+    of the scale, h = 1/scale, p = nu/2 - 1:
 
         ratio = (|X - h J|/|X|)^p,   |X - h J| = |X| + h (X_11 - X_22) - h^2.
 
@@ -610,18 +612,18 @@ def wishart_pair(freedom: float, scale: float, epsilons: tuple[float, ...]) -> F
     X is outside the cone, is xi > (k' g^2 - h^2)/(2 h g) with the shift and
     xi > (k g^2 + h^2)/(2 h g) without, k = e^(epsilon/p) - 1 and k' = 1 - e^(-epsilon/p).
 
-    By Bartlett B_11 = g e^w, B_22 = g e^-w + Z^2 with Z standard normal: g has density
-    g^(nu - 1) e^-g/Gamma(nu), w given g one proportional to e^(w/2 - g cosh w), and
-    xi = sinh w - Z^2/(2 g). So P(xi > x | g) is the mean over w of erf(sqrt(g (sinh w - x))),
-    and both integrals, over w and ln g, are trapezoidal sums of analytic functions. The other
-    order of the pair is the same by exchange of the two coordinates.
+    By Bartlett B_11 = g e^w, B_22 = g e^-w + Z^2 with Z standard normal: g has density g^(nu - 1)
+    e^-g/Gamma(nu), w given g has density proportional to e^(w/2 - g cosh w), and xi = sinh w -
+    Z^2/(2 g). So P(xi > x | g) is the mean over w of erf(sqrt(g (sinh w - x))), and both integrals,
+    over w and ln g, are trapezoidal sums of analytic functions. The other order of the pair is the
+    same by exchange of the two coordinates.
     """
-    # ln ratio is p ln(|X - hJ|/|X|): its power in the Wishart density
+    # The log ratio is p ln(|X - hJ|/|X|), with p the power of |X| in the Wishart density.
     h, p = 1 / scale, freedom / 2 - 1
-    at_zero = [1.0 if epsilon > 0 else 0.0 for epsilon in epsilons]  # where p = 0
+    at_zero = [1.0 if epsilon > 0 else 0.0 for epsilon in epsilons]
     shrunk = np.array([-math.expm1(-epsilon / p) for epsilon in epsilons] if p > 0 else at_zero)
     with np.errstate(over="ignore", divide="ignore"):
-        grown = (
+        growth = (
             np.expm1(np.array(epsilons) / p) if p > 0 else np.divide(at_zero, 1 - np.array(at_zero))
         )
 
@@ -633,19 +635,19 @@ def wishart_pair(freedom: float, scale: float, epsilons: tuple[float, ...]) -> F
         return _log_tail(x, g, few if rough else points)
 
     def without(which: NDArray[np.intp], g: FloatArray, rough: bool) -> FloatArray:
-        x = (grown[which, None] * g + h * (h / g)) / (2 * h)
+        x = (growth[which, None] * g + h * (h / g)) / (2 * h)
         return _log_tail(x, g, few if rough else points)
 
     first = _log_mean(freedom, with_shift, np.arange(len(epsilons)))
     second = np.full(len(epsilons), -np.inf)
-    finite = np.flatnonzero(np.isfinite(grown))
+    finite = np.flatnonzero(np.isfinite(growth))
     second[finite] = _log_mean(freedom, without, finite)
     return _log_difference(freedom, first, epsilons + second)
 
 
 @lru_cache(maxsize=8192)
 def sketch_pair(rows: int, lift: float, epsilons: tuple[float, ...]) -> FloatArray:
-    """Return delta at each epsilon for orthogonal unit rows and a sketch of so many rows.
+    """Return delta at each epsilon for orthogonal unit rows and a sketch of ``rows`` rows.
 
     Parameters
     ----------
@@ -654,12 +656,12 @@ def sketch_pair(rows: int, lift: float, epsilons: tuple[float, ...]) -> FloatArr
     lift : float
         w^2 in units of R^2, above 0.
     epsilons : tuple of float
-        At least 0.
+        Values of epsilon, at least 0.
 
     Returns
     -------
     ndarray of shape (epsilons,)
-        Rounded up, by `_room` of the probability of the best event; read-only.
+        Delta, rounded up by `_room` times the probability of the best event; read-only.
 
     Notes
     -----
@@ -668,7 +670,7 @@ def sketch_pair(rows: int, lift: float, epsilons: tuple[float, ...]) -> FloatArr
     chance of exceeding a level is a chi-square's tail.
     """
     half = rows / 2
-    # half of 2 epsilon/(1 - 1/rho): Gamma variables are chi^2/2
+    # Use half of 2 epsilon/(1 - 1/rho), because a Gamma variable is half a chi^2 variable.
     level = np.array(epsilons)[:, None] * (lift + 1)
     ratio = 1 + 1 / lift
 
@@ -688,7 +690,7 @@ def _sizes(shape: float) -> tuple[int, int, int]:
 
 
 def _room(shape: float) -> float:
-    """Return the relative error allowed for a probability: quadrature, and rounded thresholds."""
+    """Return the relative error allowed in a probability for quadrature and rounded thresholds."""
     return 1e-11 + 64 * _ROUNDING * math.sqrt(shape)
 
 
@@ -704,12 +706,12 @@ def _log_difference(shape: float, log_first: FloatArray, log_second: FloatArray)
 
 
 def _log_mean(shape: float, log_of: _Log, which: NDArray[np.intp]) -> FloatArray:
-    """Return log E exp(log_of(one, g, False)) of each one of which, for g ~ Gamma(shape).
+    """Return log E exp(log_of(one, g, False)) for each index in ``which``, g ~ Gamma(shape).
 
     In s = ln(g/shape) the density is exp(shape (1 + s - e^s)) up to a constant, and the integrand
-    is analytic and falls off on both sides: the trapezoidal rule converges geometrically once the
-    window holds the peak. The window is found on a coarse grid, which spans where the density
-    itself lies above e^-700 of its mode.
+    is analytic and falls off on both sides. So the trapezoidal rule converges geometrically once
+    the window holds the peak. A coarse grid, which spans densities above e^-700 of the mode, finds
+    the window.
     """
     blocks = range(0, len(which), _AT_ONCE)
     means = [_log_mean_at_once(shape, log_of, which[at : at + _AT_ONCE]) for at in blocks]
@@ -729,7 +731,7 @@ def _log_mean_at_once(shape: float, log_of: _Log, which: NDArray[np.intp]) -> Fl
     low, high = np.full(len(which), -(_DEEPEST / shape + spread)), np.full(len(which), spread)
     positive = np.ones(len(which), dtype=bool)
 
-    # each window is narrowed at most three times, until the grid sees the peak
+    # Narrow each integration window at most three times, until the grid resolves the peak.
     coarse, fine, _ = _sizes(shape)
     places = np.arange(len(which))
     for _ in range(3):
@@ -758,20 +760,21 @@ def _log_constant(shape: float) -> float:
     """Return shape ln shape - shape - ln Gamma(shape)."""
     if shape < 100:
         return shape * math.log(shape) - shape - float(gammaln(shape))
-    inverse = 1 / shape  # Stirling; the next term is below 1e-17 here
+    inverse = 1 / shape  # The next term of Stirling's series is below 1e-17 for this shape.
     series = inverse / 12 - inverse**3 / 360 + inverse**5 / 1260
     return 0.5 * math.log(shape / (2 * math.pi)) - series
 
 
 def _log_tail(x: FloatArray, g: FloatArray, points: int) -> FloatArray:
-    """Return log P(xi > x | g), arrays of one shape; see `wishart_pair`.
+    """Return log P(xi > x | g) for arrays of equal shape; see `wishart_pair`.
 
-    It is e^g sqrt(g/(2 pi)) times the integral of e^(w/2 - g cosh w) erf(sqrt(g (sinh w - x)))
-    over w from asinh x on; with w = asinh x + y^2 the integrand is an even analytic function of y.
+    The probability is e^g sqrt(g/(2 pi)) times the integral of e^(w/2 - g cosh w) erf(sqrt(g (sinh
+    w - x))) over w from asinh x on; with w = asinh x + y^2 the integrand is an even analytic
+    function of y.
     """
     shape, x, g = x.shape, x.ravel(), g.ravel()
     start = np.arcsinh(x)
-    # where the weight has fallen by e^-60 on either side of its peak, or of the start beyond it
+    # Integrate until the weight is e^-60 of its peak, or of its start if this lies later.
     reach = np.arcsinh(np.sqrt(0.5 * _DEPTH / g))
     start = np.maximum(start, -2 * reach)
     base = np.maximum(start, 0.0)
@@ -780,7 +783,7 @@ def _log_tail(x: FloatArray, g: FloatArray, points: int) -> FloatArray:
     w = start[:, None] + y * y
     b = base[:, None]
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        # in place, as all of it fits into a cache then
+        # Compute in place, because all arrays must fit into the processor's cache.
         beyond = np.sinh((w - start[:, None]) / 2)
         fall = beyond.copy() if (start >= 0).all() else np.sinh((w - b) / 2)
         fall *= 2 * g[:, None] * np.sinh((w + b) / 2)

@@ -1,18 +1,17 @@
-"""How far one person can move a statistic, proved.
+"""Proved bounds on how far one person can move a statistic.
 
-With ``A = X'X / n`` and n public, neighbours move A by ``D / n`` where
-``D = v v' - w w'`` under replace (rows v and w both lie in the domain) and
-``D = v v'`` under zero-out (w = 0, or v and w exchanged). The domain is a ball
-of radius R = 1 or a box ``|x_j| <= c_j`` with half widths c, enclosed in the
-ball of radius ``R = sqrt(sum c_j^2)``. The zero row belongs to both, so a
-zero-out bound is never above the replace bound.
+With ``A = X'X / n`` and n public, neighbours move A by ``D / n`` where ``D = v v' - w w'`` under
+replace (rows v and w both lie in the domain) and ``D = v v'`` under zero-out (w = 0, or v and w
+exchanged). The domain is a ball of radius R = 1 or a box ``|x_j| <= c_j`` with half widths c,
+enclosed in the ball of radius ``R = sqrt(sum c_j^2)``. The zero row belongs to the ball and the
+box, so a zero-out bound is never above the replace bound.
 
-Facts used below. D has at most one positive and one negative eigenvalue:
-``D = s p p' - t q q'`` with p, q orthonormal and ``0 <= s, t <= R^2``, since
-``p'Dp <= (p'v)^2 <= R^2`` (F1). With ``x = (v + w)/2`` and ``y = (v - w)/2``,
-``D = 2 (x y' + y x')`` and on a box ``|x_j| + |y_j| = max(|v_j|, |w_j|) <= c_j`` (F2).
+Two facts are used. D has at most one positive and one negative eigenvalue: ``D = s p p' - t q q'``
+with p, q orthonormal and ``0 <= s, t <= R^2``, since ``p'Dp <= (p'v)^2 <= R^2`` (F1). With ``x = (v
++ w)/2`` and ``y = (v - w)/2``, ``D = 2 (x y' + y x')`` and on a box ``|x_j| + |y_j| = max(|v_j|,
+|w_j|) <= c_j`` (F2).
 
-Everything about A carries the factor 1/n; everything about rows does not.
+Sensitivities of A contain the factor 1/n; sensitivities of rows do not.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ from dpviz.core.problem import Domain, Problem, Relation
 def frobenius(problem: Problem) -> float:
     """Return the Frobenius sensitivity of A: sqrt(2) R^2/n (replace), R^2/n (zero-out).
 
-    Proof: ``||D||_F^2 = |v|^4 + |w|^4 - 2 (v'w)^2``, at most 2 R^4, and R^4 with w = 0.
-    Attained by orthogonal rows of length R: tight on the ball, under zero-out, and on the cube
+    Proof: ``||D||_F^2 = |v|^4 + |w|^4 - 2 (v'w)^2``, at most 2 R^4, and R^4 with w = 0. Orthogonal
+    rows of length R attain this bound, so it is tight on the ball, under zero-out, and on the cube
     with even d. On the cube with odd d two corners are never orthogonal, and the value is smaller
-    by sqrt(1 - 1/d^2); on other boxes see `dpviz.accounting.boxes`.
+    by the factor sqrt(1 - 1/d^2). For other boxes see `dpviz.accounting.boxes`.
     """
     if _is_replaced_on_box(problem):
         return _of_half_widths(problem, boxes.frobenius_reach, math.sqrt(2)) / problem.n
@@ -44,8 +43,8 @@ def frobenius(problem: Problem) -> float:
 def nuclear(problem: Problem) -> float:
     """Return the nuclear-norm sensitivity of A: 2 R^2/n (replace), R^2/n (zero-out).
 
-    Proof: the triangle inequality, ``||v v'||_nuc = |v|^2``. Tight in the same cases as
-    `frobenius`, and smaller by the same factor on the cube with odd d: 5.66 and not 6 at d = 3.
+    Proof: the triangle inequality, ``||v v'||_nuc = |v|^2``. The value is tight in the same cases
+    as `frobenius`, and smaller by the same factor on the cube with odd d: 5.66 and not 6 at d = 3.
     """
     if _is_replaced_on_box(problem):
         return _of_half_widths(problem, boxes.nuclear_reach, 2.0) / problem.n
@@ -55,7 +54,7 @@ def nuclear(problem: Problem) -> float:
 def spectral(problem: Problem) -> float:
     """Return the spectral-norm sensitivity of A: R^2/n under both relations.
 
-    Proof: fact F1. Attained by a row of length R against the zero row: always tight.
+    Proof: fact F1. A row of length R against the zero row attains the bound, so it is always tight.
     """
     return _radius_squared(problem) / problem.n
 
@@ -81,8 +80,8 @@ def l1_entries(problem: Problem) -> float:
 def l1_upper(problem: Problem) -> float:
     """Return the l1 sensitivity of the upper triangle of A, diagonal included.
 
-    Write S for it (times n); S = (L + T)/2 with L the l1 norm of all entries of D and T that of
-    its diagonal, ``T = sum |v_j^2 - w_j^2|``.
+    Write S for n times this value; S = (L + T)/2 with L the l1 norm of all entries of D and T the
+    l1 norm of its diagonal, ``T = sum |v_j^2 - w_j^2|``.
 
     Ball, zero-out: (d + 1)/2, exact: L <= d and T = |v|^2 <= 1, both attained by
     (1, ..., 1)/sqrt(d).
@@ -91,9 +90,9 @@ def l1_upper(problem: Problem) -> float:
     (see `l1_entries`) and T <= |v|^2 + |w|^2 <= 2. Second bound, Cauchy and Schwarz:
     S is the inner product of (|D_jj|, sqrt(2) |D_ij|) over j and i < j, whose l2 norm is
     ||D||_F <= sqrt(2), with weights 1 (d times) and 1/sqrt(2) (d (d - 1)/2 times), whose squares
-    sum to d + d (d - 1)/4 = (d^2 + 3 d)/4. The second is the smaller up to d = 11.
-    Exact at d = 2 (sqrt 5); numerical optima 2.872, 3.606 and 5.000 at d = 3, 4 and 6 stand
-    against 3, 3.742 and 5.196.
+    sum to d + d (d - 1)/4 = (d^2 + 3 d)/4. The second bound is the smaller up to d = 11. The bound
+    is exact at d = 2 (sqrt 5). At d = 3, 4 and 6 numerical optima are 2.872, 3.606 and 5.000,
+    against bounds of 3, 3.742 and 5.196.
 
     Box: ((sum c_j)^2 + sum c_j^2)/2 under both relations, exact: L <= (sum c_j)^2 (see
     `l1_entries`) and T <= sum c_j^2, both attained by a corner against the zero row.
@@ -109,8 +108,8 @@ def l1_upper(problem: Problem) -> float:
 def l1_upper_attained(problem: Problem) -> bool:
     """Return whether `l1_upper` is the true sensitivity and not only a bound.
 
-    It is under zero-out, on the box, and on the ball for d = 2; on the ball
-    under replace a search stays up to a few per cent below it for d >= 3.
+    The bound is attained under zero-out, on the box, and on the ball for d = 2. On the ball under
+    replace a numerical search stays up to a few per cent below the bound for d >= 3.
     """
     return problem.relation is Relation.ZERO_OUT or problem.domain.kind == "box" or problem.d == 2
 
@@ -118,7 +117,7 @@ def l1_upper_attained(problem: Problem) -> bool:
 def l2_upper(problem: Problem) -> float:
     """Return the l2 sensitivity of the upper triangle of A, diagonal included.
 
-    With ``D = v v' - w w'`` it is the maximum of ``S = (||D||_F^2 + sum_j D_jj^2)/2``, over n.
+    The value is ``sqrt(max S)/n`` with ``D = vv' - ww'`` and ``S = (||D||_F^2 + sum_j D_jj^2)/2``.
 
     Ball: sqrt(2) R^2/n (replace), R^2/n (zero-out). S is at most ||D||_F^2, whose maxima 2 and 1
     are attained by coordinate vectors, where D is diagonal.
@@ -159,7 +158,7 @@ def l2_upper_attained(problem: Problem) -> bool:
 
 
 def frobenius_attained(problem: Problem) -> bool:
-    """Return whether `frobenius` is the true sensitivity; a bound on boxes that are not cubes."""
+    """Return whether `frobenius` is the true sensitivity; on non-cube boxes it is only a bound."""
     widths = problem.domain.half_widths
     if problem.relation is Relation.ZERO_OUT or len(set(widths)) <= 1:
         return True
@@ -175,11 +174,11 @@ def nuclear_attained(problem: Problem) -> bool:
 
 
 def projected_frobenius(problem: Problem, columns: int) -> float:
-    """Return the Frobenius sensitivity of A Q for any fixed orthonormal Q with so many columns.
+    """Return the Frobenius sensitivity of A Q for any fixed orthonormal Q of ``columns`` columns.
 
-    R^2/n times min(sqrt(columns), sqrt(2)) (replace) or 1 (zero-out). Proof:
-    ``||D Q||_F^2 = tr(Q' D^2 Q)`` is at most the sum of the largest ``columns`` eigenvalues of
-    D^2, which by fact F1 are at most R^4, R^4, 0, ... Tight on the ball.
+    R^2/n times min(sqrt(columns), sqrt(2)) (replace) or 1 (zero-out). Proof: ``||D Q||_F^2 = tr(Q'
+    D^2 Q)`` is at most the sum of the largest ``columns`` eigenvalues of D^2, which by fact F1 are
+    at most R^4, R^4, 0, ... The value is tight on the ball.
 
     Raises
     ------
@@ -198,7 +197,7 @@ def projected_frobenius(problem: Problem, columns: int) -> float:
 def rows_l2(problem: Problem) -> float:
     """Return the l2 sensitivity of the table itself: 2 R (replace), R (zero-out); tight.
 
-    Attained by opposite rows of length R.
+    Opposite rows of length R attain the bound.
     """
     return _pick(problem, 2.0, 1.0) * problem.domain.radius
 
@@ -206,8 +205,8 @@ def rows_l2(problem: Problem) -> float:
 def rows_l1(problem: Problem) -> float:
     """Return the l1 sensitivity of the table itself, tight.
 
-    Ball: 2 sqrt(d) (replace), sqrt(d) (zero-out), since |x|_1 <= sqrt(d) |x|_2.
-    Box: 2 sum c_j and sum c_j. Both are attained by opposite rows along a diagonal.
+    Ball: 2 sqrt(d) (replace), sqrt(d) (zero-out), since |x|_1 <= sqrt(d) |x|_2. Box: 2 sum c_j and
+    sum c_j. Opposite rows along a diagonal attain both values.
     """
     if problem.domain.kind == "ball":
         most = math.sqrt(problem.d)
@@ -228,7 +227,7 @@ def reaches(domain: Domain, basis: FloatArray) -> FloatArray:
     ----------
     domain : Domain
     basis : ndarray of shape (d, d)
-        Orthonormal columns w_j.
+        Basis with orthonormal columns w_j.
 
     Returns
     -------
@@ -246,14 +245,14 @@ def mahalanobis(
 ) -> float:
     """Return the Mahalanobis sensitivity max ||S^-1/2 D S^-1/2||_F / n for S = W diag(s) W'.
 
-    It is the noise-to-signal number mu of A + S^1/2 G S^1/2, G symmetric with diagonal N(0, 1)
-    and off-diagonal N(0, 1/2).
+    The result is the noise-to-signal number mu of A + S^1/2 G S^1/2, G symmetric with diagonal N(0,
+    1) and off-diagonal N(0, 1/2).
 
-    Let q_1 >= q_2 be the two largest 1/s_j and M an upper bound of max v'S^-1 v:
-    on the ball q_1; on the box the smaller of ``sum_j reach_j^2/s_j`` (each term at its own
-    maximum; equality when W is the standard basis) and R^2 q_1.
+    Let q_1 >= q_2 be the two largest 1/s_j and M an upper bound of max v'S^-1 v: q_1 on the ball;
+    on the box the smaller of ``sum_j reach_j^2/s_j`` (each term at its own maximum; equality when W
+    is the standard basis) and R^2 q_1.
 
-    Zero-out: M/n, since ``||S^-1/2 v v' S^-1/2||_F = v'S^-1 v``. Tight on the ball.
+    Zero-out: M/n, since ``||S^-1/2 v v' S^-1/2||_F = v'S^-1 v``. The value is tight on the ball.
 
     Replace, ball: sqrt(q_1^2 + q_2^2)/n, tight. By fact F1, with orthonormal p and q,
     ``||S^-1/2 D S^-1/2||_F^2 = s^2 (p'S^-1p)^2 + t^2 (q'S^-1q)^2 - 2 s t (p'S^-1q)^2`` is at most
@@ -263,17 +262,17 @@ def mahalanobis(
     Replace, box, W the standard basis or S a multiple of I: exact, from `dpviz.accounting.boxes`,
     between M/n and sqrt(2) M/n. In other bases the smaller of sqrt(2) M/n (as in `frobenius`, for
     S^-1/2 v and S^-1/2 w) and the bound R^2 sqrt(q_1^2 + q_2^2)/n of the enclosing ball.
-    `mahalanobis_attained` says which.
+    `mahalanobis_attained` tells if the value is exact.
 
     Parameters
     ----------
     problem : Problem
     basis : ndarray of shape (d, d)
-        Orthonormal columns w_j.
+        Basis with orthonormal columns w_j.
     variances : ndarray of shape (d,)
         Eigenvalues s_j > 0 of S, in units of A; s_j is also the std of the noise entry w_j'N w_j.
     reach : ndarray of shape (d,), optional
-        `reaches` of the basis, where it is known already.
+        Result of `reaches` for the basis, if already known.
 
     Raises
     ------
@@ -302,12 +301,12 @@ def mahalanobis_nuclear(
 
     Half of it is the pure epsilon of A + W1 - W2 with independent Wishart_d(d + 1, C) matrices.
 
-    With q_1, q_2 and M as in `mahalanobis` (for C). Zero-out: M/n. Replace, ball:
-    (q_1 + q_2)/n, tight: by fact F1 and the triangle inequality the norm is at most
-    ``R^2 (p'C^-1p + q'C^-1q)``, and Ky Fan. Replace, box: exact in the standard basis, as in
-    `mahalanobis`; otherwise the smaller of that bound for the enclosing ball and 2 M/n.
+    With q_1, q_2 and M as in `mahalanobis` (for C). Zero-out: M/n. Replace, ball: (q_1 + q_2)/n,
+    tight: by fact F1 and the triangle inequality the norm is at most ``R^2 (p'C^-1p + q'C^-1q)``,
+    which Ky Fan bounds. Replace, box: exact in the standard basis, as in `mahalanobis`; otherwise
+    the smaller of 2 M/n and the bound for the enclosing ball.
 
-    Parameters and errors are those of `mahalanobis`.
+    Parameters and errors are as in `mahalanobis`.
     """
     first, second = _two_largest_inverses(problem, scales)
     shape = _shape_reach(problem, basis, scales, first, reach)
@@ -326,9 +325,9 @@ def mahalanobis_nuclear_attained(problem: Problem, basis: FloatArray, scales: Fl
 def rows_mahalanobis(problem: Problem, basis: FloatArray, variances: FloatArray) -> float:
     """Return the Mahalanobis sensitivity of the table itself, max |S^-1/2 (v - w)|.
 
-    2 sqrt(M) (replace) or sqrt(M) (zero-out) with M as in `mahalanobis`: opposite rows double
-    the length. Tight on the ball, and on the box when W is the standard basis.
-    ``variances`` are those of the noise along each direction, in squared units of the rows.
+    2 sqrt(M) (replace) or sqrt(M) (zero-out) with M as in `mahalanobis`: opposite rows double the
+    length. Tight on the ball, and on the box when W is the standard basis. ``variances`` are the
+    noise variances along each direction, in squared units of the rows.
     """
     first, _ = _two_largest_inverses(problem, variances)
     shape = _shape_reach(problem, basis, variances, first)
@@ -344,7 +343,7 @@ def _pick(problem: Problem, replace: float, zero_out: float) -> float:
 
 def _radius_squared(problem: Problem) -> float:
     domain = problem.domain
-    # not radius**2: the square of a rounded square root would miss d itself
+    # Avoid radius**2: squaring the rounded square root of d does not give d exactly.
     return 1.0 if domain.kind == "ball" else math.fsum(c * c for c in domain.half_widths)
 
 
@@ -355,9 +354,9 @@ def _is_replaced_on_box(problem: Problem) -> bool:
 def _of_half_widths(
     problem: Problem, reach: Callable[[FloatArray], boxes.BoxReach], orthogonal: float
 ) -> float:
-    """Return a norm of D on a box; ``orthogonal`` is its value, over R^2, for orthogonal corners.
+    """Return a norm of D on a box; ``orthogonal`` is the norm, over R^2, for orthogonal corners.
 
-    On the cube two corners agree in d/2 places or nearly so, which leaves |v'w| = 0 or 1.
+    Two corners of the cube can agree in d/2 places or nearly so, so |v'w| is 0 or 1.
     """
     widths = problem.domain.half_widths
     if len(set(widths)) > 1:
@@ -367,7 +366,7 @@ def _of_half_widths(
 
 
 def _by_feature(problem: Problem, basis: FloatArray, variances: FloatArray) -> bool:
-    """Return whether the shape is diagonal in the features."""
+    """Return whether the noise shape is diagonal in the features."""
     return bool(np.ptp(variances) == 0) or np.array_equal(basis, np.eye(problem.d))
 
 
@@ -419,7 +418,7 @@ def _check_basis(d: int, basis: FloatArray) -> None:
     if basis.shape != (d, d):
         raise InvalidSetting("basis", f"of shape ({d}, {d})", basis.shape)
     identity = np.eye(d)
-    if np.array_equal(basis, identity):  # at d = 300 the product below costs as much as a draw
+    if np.array_equal(basis, identity):  # For 300 features, the product takes as long as sampling.
         return
-    if not np.abs(basis.T @ basis - identity).max() <= 1e-8:  # also true for NaN
+    if not np.abs(basis.T @ basis - identity).max() <= 1e-8:  # This condition also catches NaN.
         raise InvalidSetting("basis", "a matrix with orthonormal columns", "another matrix")

@@ -1,4 +1,4 @@
-"""Claims and whether they hold: accounts, exhibits, attacks and audits."""
+"""Check privacy claims: accounting, exhibits, attacks and audits."""
 
 from dpviz.auditing.result import Audit, AuditVerdict
 from dpviz.auditing.run import (

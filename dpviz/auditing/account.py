@@ -1,6 +1,6 @@
-"""A mechanism's whole account in one setting, and the cost of repeated releases.
+"""A mechanism's privacy accounting in one setting, and its loss over repeated releases.
 
-Behind a preparation that is paid for it is the account of the whole chain, from raw rows on.
+If the budget also covers the preparation, the accounting covers all steps from the raw rows on.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ ORDERS = (1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0
 RELEASES = (1, 2, 3, 5, 10, 20, 50, 100)
 _CURVE_POINTS = 41
 _LEVELS: FloatArray = np.linspace(0.0, 1.0, 41)
-_LEAST_DELTA = 1e-12  # the curve is drawn down to here
+_LEAST_DELTA = 1e-12  # The privacy curve ends at this delta.
 _FINE = 400
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """Cost of repeated releases, at one delta for all of them together.
+    """Privacy loss of repeated releases, with one delta for all releases together.
 
     Attributes
     ----------
     releases : int
     delta : float
     basic : float
-        Epsilons added, each release at its share of delta.
+        Sum of the epsilons, with an equal share of delta for each release.
     zcdp : float or None
-        By adding rho.
+        Epsilon from the sum of the zCDP parameters rho.
     exact : float or None
-        By composing the dominating losses; the least that is known.
+        Epsilon from composing the dominating losses; the least known epsilon.
     kind : Kind
-        Of ``exact``: some neighbours cost as much, or it is a bound as the others are.
+        The kind of ``exact``: a value that some neighbours attain, or an upper bound.
     """
 
     releases: int
@@ -59,7 +59,7 @@ class Repeated:
 
 @dataclass(frozen=True, eq=False)
 class AccountView:
-    """One mechanism's account; see `account_view`.
+    """The privacy accounting of one mechanism; see `account_view`.
 
     Attributes
     ----------
@@ -67,20 +67,21 @@ class AccountView:
     problem : Problem
     budget : Budget
     spent : Spent
-        At the budget's delta, or 0 for a pure account; where it is exact, so is the curve.
+        Privacy loss at the budget's delta, or at delta 0 for pure privacy. If the loss is exact,
+        the curve is exact too.
     epsilons, deltas : ndarray of shape (points,)
-        delta at each epsilon.
+        Epsilons, and delta at each of them.
     mu, rho : float or None
-        GDP and zCDP; None where there is none.
+        Parameters of GDP and zCDP; None if the mechanism has no such parameter.
     renyi : tuple of (order, divergence)
-        Empty where there is none.
+        Renyi divergences; empty if there are none.
     alpha, beta : ndarray of shape (levels,)
         The trade-off function: least miss rate at each false-alarm rate.
     repeated : tuple of Repeated
     private : PrivateSteps or None
-        The steps of the preparation that are accounted for too.
+        The steps of the preparation that the accounting covers too.
     rest : Budget
-        What they leave to the mechanism; the budget itself where there are none.
+        The budget left for the mechanism; the whole budget if no such steps exist.
     """
 
     mechanism: Mechanism
@@ -103,7 +104,7 @@ class AccountView:
         return pd.DataFrame({"epsilon": self.epsilons, "delta": self.deltas})
 
     def repeated_table(self) -> pd.DataFrame:
-        """Return one row per number of releases and way to add up: releases, account, epsilon."""
+        """Return rows of releases, account and epsilon, for each number of releases and account."""
         rows = [
             {"releases": item.releases, "account": name, "epsilon": value}
             for item in self.repeated
@@ -124,38 +125,38 @@ def account_view(
     releases: tuple[int, ...] = RELEASES,
     private: PrivateSteps | None = None,
 ) -> AccountView:
-    """Return the whole account of a mechanism in its setting.
+    """Return a mechanism's full privacy accounting in its setting.
 
     Parameters
     ----------
     mechanism : Mechanism
     problem : Problem
     budget : Budget
-        Its delta is also the one at which repeated releases are quoted.
+        The budget; its delta also applies to repeated releases.
     releases : tuple of int
-        Numbers of releases of the same table, each with a preparation of its own.
+        Numbers of releases of one table, each release with its own preparation.
     private : PrivateSteps, optional
-        The steps of the preparation that the budget pays for as well.
+        The steps of the preparation that the budget covers as well.
 
     Raises
     ------
     CannotRun
-        If it cannot run here, the preparation leaves nothing for it, or no epsilon describes what
-        it releases.
+        If the mechanism cannot run in this setting, the preparation leaves no budget for it, or no
+        epsilon describes its release.
     """
     mechanism.check(problem, budget)
     whole = None if private is None else prepared_mechanism(mechanism, problem, budget, private)
-    # a count under replace is all that was asked: it costs nothing
+    # Under replace, counting uses no budget, so ignore preparation that only counts.
     if whole is not None and not whole.preparation.parts:
         whole = None
-    spent = mechanism.spent(problem, budget) if whole is None else whole.spent
-    composed = accounted(mechanism, problem, budget) if whole is None else whole.composed
-    if spent is None or composed is None:
+    loss = mechanism.spent(problem, budget) if whole is None else whole.spent
+    composition = accounted(mechanism, problem, budget) if whole is None else whole.composed
+    if loss is None or composition is None:
         raise CannotRun(
-            mechanism.text, "no epsilon describes what it releases, so there is no account of it"
+            mechanism.text, "no epsilon bounds its privacy loss, so losses cannot be added up"
         )
-    account = _Account(composed, pure=spent.delta == 0)
-    # to where hardly any delta is left: there the curve ends
+    account = _Account(composition, pure=loss.delta == 0)
+    # End the privacy curve at the epsilon where delta is almost 0.
     most = max(account.epsilon(_LEAST_DELTA), 1e-3)
     epsilons = np.linspace(0.0, most, _CURVE_POINTS)
     deltas = np.array([account.delta(float(epsilon)) for epsilon in epsilons])
@@ -163,7 +164,7 @@ def account_view(
         mechanism=mechanism,
         problem=problem,
         budget=budget,
-        spent=spent,
+        spent=loss,
         epsilons=epsilons,
         deltas=deltas,
         mu=account.mu,
@@ -173,14 +174,14 @@ def account_view(
         ),
         alpha=_LEVELS,
         beta=account.trade_off(most),
-        repeated=tuple(account.repeated(count, budget.delta, spent) for count in releases),
+        repeated=tuple(account.repeated(count, budget.delta, loss) for count in releases),
         private=None if whole is None else private,
         rest=budget if whole is None else whole.rest,
     )
 
 
 class _Account:
-    """What a mechanism, alone or behind its preparation, costs once and many times."""
+    """Privacy loss of a mechanism, alone or after its preparation, for one and many releases."""
 
     def __init__(self, composed: Composed, *, pure: bool) -> None:
         self.composed, self.loss, self.pure = composed, composed.loss(), pure
@@ -189,42 +190,42 @@ class _Account:
         self.rho = rho_of(composed.parts) if by_parts else None
 
     def delta(self, epsilon: float) -> float:
-        """Return the delta given at epsilon."""
+        """Return the delta at epsilon."""
         return self.loss.delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """Return the epsilon spent at delta, or at the least delta above it that says one."""
+        """Return the epsilon at delta, or at the least larger delta with a finite epsilon."""
         if not isinstance(self.loss, ProfileLoss):
-            # what tells everything, or counts so by rounding, is below no epsilon
+            # No epsilon covers an infinite loss, so delta must be at least its probability.
             delta = max(delta, 4 * self.loss.failing)
-        spent = self.loss.epsilon(delta)
-        # where some releases give a row away no epsilon reaches so small a delta
-        return spent if math.isfinite(spent) else 2 * self.loss.epsilon(1e-6)
+        epsilon = self.loss.epsilon(delta)
+        # If some releases reveal a row fully, epsilon is infinite at so small a delta.
+        return epsilon if math.isfinite(epsilon) else 2 * self.loss.epsilon(1e-6)
 
     def renyi(self, order: float) -> float | None:
-        """Return the Renyi divergence of an order, if there is one."""
+        """Return the Renyi divergence of an order, or None if there is none."""
         if not self.composed.known:
             return renyi_of(self.composed.parts, order)
         return self.loss.profile.renyi(order) if isinstance(self.loss, ProfileLoss) else None
 
     def trade_off(self, most: float) -> FloatArray:
-        """Return the least miss rate at each level: the best of the bounds at many epsilons."""
+        """Return the least miss rate at each level, as the best bound over many epsilons."""
         if isinstance(self.loss, Composition) and self.loss.gaussian:
             return np.asarray(trade_off(_LEVELS, self.loss.mu), dtype=np.float64)
         beta = np.zeros_like(_LEVELS)
         for epsilon in np.linspace(0.0, most, _FINE):
             log_slack = 1 - self.delta(float(epsilon))
-            grown = math.exp(epsilon) if epsilon < 700 else math.inf
-            # infinity times 0 is no number
+            ratio = math.exp(epsilon) if epsilon < 700 else math.inf
+            # Avoid infinity times 0, which gives NaN.
             steep = np.where(
-                _LEVELS > 0, log_slack - grown * np.maximum(_LEVELS, 1e-300), log_slack
+                _LEVELS > 0, log_slack - ratio * np.maximum(_LEVELS, 1e-300), log_slack
             )
-            beta = np.maximum(beta, np.maximum(steep, (log_slack - _LEVELS) / grown))
-        clipped: FloatArray = np.clip(beta, 0.0, 1 - _LEVELS)
-        return clipped
+            beta = np.maximum(beta, np.maximum(steep, (log_slack - _LEVELS) / ratio))
+        bounds: FloatArray = np.clip(beta, 0.0, 1 - _LEVELS)
+        return bounds
 
     def repeated(self, releases: int, delta: float, spent: Spent) -> Repeated:
-        """Return what that many releases cost, of which one spends so much."""
+        """Return the loss of several releases, given the loss of one release."""
         one = math.inf
         if self.pure or delta > 0:
             one = self.loss.epsilon(0.0 if self.pure else delta / releases)
@@ -234,7 +235,7 @@ class _Account:
         zcdp = None
         if self.rho is not None and delta > 0:
             zcdp = epsilon_of_rho(releases * self.rho, delta)
-        # the same neighbours are the worst each time where all noise is Gaussian
+        # With Gaussian noise only, the same pair of neighbours is the worst one in every release.
         kind = spent.cost.kind if releases == 1 or spent.mu is not None else Kind.UPPER_BOUND
         finite = exact if math.isfinite(exact) else None
         return Repeated(releases, delta, releases * one, zcdp, finite, kind)

@@ -1,14 +1,15 @@
-"""The audit of any function.
+"""A black-box audit of any function.
 
-Three answers stand side by side, and together hold with the stated confidence:
+The audit gives three results, whose bounds together hold with the stated confidence:
 
 - the audit of `dpviz.auditing.run` at the dimension that a pilot finds most telling, on the tables
-  that are worst for eigenvectors: near ties that one row decides, and rows of one direction;
-- the bound from runs that each hide many rows (Steinke, Nasr and Jagielski 2023), which slow
-  functions afford;
-- beside them a normal fit to the scores, which is no bound but says what more draws may show.
+  that are worst for eigenvectors: near ties that one row decides, and rows that share one
+  direction;
+- the bound from runs that each hide many rows (Steinke, Nasr and Jagielski 2023), which suits slow
+  functions;
+- a normal fit to the scores, which is not a bound but shows what more releases may reveal.
 
-What so many draws could see at best is stated before the verdict is believed.
+``BlackBox.sees`` states the least epsilon that this number of releases can detect. Check it first.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from dpviz.mechanisms import Mechanism
 from dpviz.simulation.simulate import Batch, Trials, simulate
 
 DIMENSIONS = (3, 10, 30)
-"""Features of the tables that are tried."""
+"""Numbers of features of the tables to try."""
 
-_HIDDEN_SHARE = 0.1  # of the error that is allowed goes to the bound from hidden rows
+_HIDDEN_SHARE = 0.1  # This share of the allowed error is for the bound from hidden rows.
 _LEAST_RUNS = 20
-_FIT_DELTA = 1e-5  # where a normal fit is read off a claim without delta, which no normal law keeps
+_FIT_DELTA = 1e-5  # Use this delta for a normal fit if the claim has none; normal noise needs one.
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,12 @@ class NormalFit:
     Attributes
     ----------
     mu : float
-        Distance of the means in standard deviations.
+        Distance between the two means, in standard deviations.
     epsilon : float
-        Of a Gaussian mechanism that far apart, at ``delta``.
+        Epsilon of a Gaussian mechanism with this ``mu``, at ``delta``.
     delta : float
     normal : bool
-        Whether skewness and kurtosis are those of a normal law, as far as the draws tell.
+        Whether the scores' skewness and kurtosis are compatible with a normal law.
     """
 
     mu: float
@@ -64,13 +65,13 @@ class NormalFit:
 
 @dataclass(frozen=True)
 class HiddenRows:
-    """Guesses of which rows each run included.
+    """Guesses about the rows that each run included.
 
     Attributes
     ----------
     runs, guesses, right : int
     epsilon_lower : float
-        At the claimed delta.
+        Lower bound at the claimed delta.
     """
 
     runs: int
@@ -86,12 +87,12 @@ class BlackBox:
     Attributes
     ----------
     audit : Audit
-        On the tables that told most.
+        Audit on the tables that reveal most.
     dimensions : tuple of int
-        Features of the tables that were tried.
+        Numbers of features of the tables that the audit tried.
     sees : float
-        With so many draws, the least epsilon that is refuted with a chance of 0.9, if the most
-        telling event there can be is found.
+        Least true epsilon at which these releases refute the claim with probability 0.9, if the
+        most telling possible event is found.
     fit : NormalFit
     hidden : HiddenRows
     """
@@ -104,12 +105,12 @@ class BlackBox:
 
     @property
     def epsilon_lower(self) -> float:
-        """The larger of the two bounds from below."""
+        """The larger of the two lower bounds on epsilon."""
         return max(self.audit.epsilon_lower, self.hidden.epsilon_lower)
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Refuted if one of the bounds is above the claim."""
+        """The verdict: refuted if a lower bound exceeds the claim."""
         claim = self.audit.claim
         if claim is not None and self.hidden.epsilon_lower > claim.epsilon:
             return AuditVerdict.REFUTED
@@ -129,60 +130,60 @@ def audit_function(
     confidence: float,
     progress: OnStep,
 ) -> BlackBox:
-    """Return the audit of a function, made a mechanism, on rows of length at most 1.
+    """Audit a function, wrapped as a mechanism, on rows of length at most 1.
 
     Parameters
     ----------
     mechanism : Mechanism
     budget : Budget
-        What is claimed.
+        The claim.
     dimensions : sequence of int
-        Features of the tables to try; the most telling is audited.
+        Numbers of features to try; the table that reveals most is audited.
     k, n : int
-        Components and rows.
+        Numbers of components and rows.
     relation : Relation
     seed, trials, confidence
-        As in `dpviz.auditing.run.audit`.
+        Seed, trials and confidence as in `dpviz.auditing.run.audit`.
     progress : callable
-        Told the name of each step.
+        A function that is called with the name of each step.
 
     Raises
     ------
     CannotRun, InvalidSetting
-        As in `dpviz.auditing.run.audit`.
+        Seed, trials and confidence as in `dpviz.auditing.run.audit`.
     """
     error = 1 - confidence
     best: tuple[tuple[float, float], Pair] | None = None
-    chosen = [d for d in dimensions if d > k]
+    sizes = [d for d in dimensions if d > k]
     with one_blas_thread():
-        for d in chosen:
+        for d in sizes:
             problem = Problem(n, d, k, relation, Domain.ball(d))
             mechanism.check(problem, budget)
             run = Run(mechanism, mechanism.calibrate(problem, budget), seed, progress, problem)
             value, pair = run.most_telling(eigenvector_pairs(problem), budget.delta, trials)
             if best is None or value > best[0]:
                 best = value, pair
-        assert best is not None, "the caller says a dimension above k"
+        assert best is not None, "the caller must give a dimension above k"
         pair = best[1]
-        audited = audit(
+        result = audit(
             mechanism, budget, d=len(pair.first), k=k, relation=relation, n=n, seed=seed,
             trials=trials, confidence=1 - error * (1 - _HIDDEN_SHARE), pairs=[pair],
             plant=True, progress=progress,
         )  # fmt: skip
         progress("hidden rows")
-        hidden = _hidden(audited, max(_LEAST_RUNS, trials // 20), error * _HIDDEN_SHARE)
-    level = error * (1 - _HIDDEN_SHARE) / 4  # that of the event for epsilon
+        hidden = _hidden(result, max(_LEAST_RUNS, trials // 20), error * _HIDDEN_SHARE)
+    level = error * (1 - _HIDDEN_SHARE) / 4  # This is the error level for the bound on epsilon.
     sees = least_seen(budget, 2 * trials, level)
     return BlackBox(
-        replace(audited, confidence=confidence), tuple(chosen), sees, _fitted(audited), hidden
+        replace(result, confidence=confidence), tuple(sizes), sees, _fitted(result), hidden
     )
 
 
-def _fitted(found: Audit) -> NormalFit:
+def _fitted(result: Audit) -> NormalFit:
     """Return the normal fit to the scores of the second half."""
-    first, second = found.measured.first, found.measured.second
+    first, second = result.measured.first, result.measured.second
     spread = math.sqrt((float(first.var(ddof=1)) + float(second.var(ddof=1))) / 2)
-    delta = found.budget.delta or _FIT_DELTA
+    delta = result.budget.delta or _FIT_DELTA
     if spread == 0:
         same = bool(first[0] == second[0])
         return NormalFit(0.0 if same else math.inf, 0.0 if same else math.inf, delta, False)
@@ -196,16 +197,16 @@ def _is_normal(scores: FloatArray) -> bool:
     spread = float(scores.std())
     if spread == 0:
         return False
-    scaled = (scores - scores.mean()) / spread
-    skew, kurtosis = float((scaled**3).mean()), float((scaled**4).mean()) - 3
+    z_scores = (scores - scores.mean()) / spread
+    skew, kurtosis = float((z_scores**3).mean()), float((z_scores**4).mean()) - 3
     room = 4 / math.sqrt(len(scores))
     return abs(skew) < room * math.sqrt(6) and abs(kurtosis) < room * math.sqrt(24)
 
 
-def _hidden(found: Audit, runs: int, alpha: float) -> HiddenRows:
-    """Return the bound from runs in each of which every row is there or zeroed, by a coin."""
-    problem, budget, mechanism = found.problem, found.budget, found.mechanism
-    rng = generator(found.seed, "audit", mechanism.text, "hidden rows")
+def _hidden(result: Audit, runs: int, alpha: float) -> HiddenRows:
+    """Return the bound from runs in which a coin flip per row decides whether the row is zeroed."""
+    problem, budget, mechanism = result.problem, result.budget, result.mechanism
+    rng = generator(result.seed, "audit", mechanism.text, "hidden rows")
     third = problem.n // 3
     calibration = mechanism.calibrate(problem, budget)
     right = 0
@@ -215,8 +216,8 @@ def _hidden(found: Audit, runs: int, alpha: float) -> HiddenRows:
         present = rng.random(problem.n) < 0.5
         table = rows * present[:, None]
         moment = SecondMoment(table.T @ table / problem.n, problem.n, table)
-        drawn = Trials(mechanism, calibration, moment, Batch(rng, 1))
-        (score,) = simulate([drawn], lambda _, release, rows=rows: _scores(release, rows))  # type: ignore[misc]
+        task = Trials(mechanism, calibration, moment, Batch(rng, 1))
+        (score,) = simulate([task], lambda _, release, rows=rows: _scores(release, rows))  # type: ignore[misc]
         order = np.argsort(score, kind="stable")
         right += int(present[order[problem.n - third :]].sum() + (~present[order[:third]]).sum())
     guesses = 2 * third * runs
@@ -225,7 +226,7 @@ def _hidden(found: Audit, runs: int, alpha: float) -> HiddenRows:
 
 
 def _scores(release: Release, rows: FloatArray) -> FloatArray:
-    """Return how far each row lies along what was released, shape (n,)."""
+    """Return each row's squared length along the release, shape (n,)."""
     if release.matrix is not None:
         along: FloatArray = np.einsum("ij,jk,ik->i", rows, release.matrix[0], rows)
         return along

@@ -19,11 +19,11 @@ def lower_limit(count: ArrayLike, trials: int, alpha: float) -> FloatArray:
     Parameters
     ----------
     count : int or array of int
-        Successes, from 0 to trials.
+        Number of successes, from 0 to trials.
     trials : int
-        At least 1.
+        Number of trials, at least 1.
     alpha : float
-        Above 0 and below 1: the chance that the limit exceeds the probability is at most this.
+        Above 0 and below 1. Alpha bounds the chance that the limit exceeds the probability.
 
     Source
     ------
@@ -55,16 +55,16 @@ def _checked(count: ArrayLike, trials: int, alpha: float) -> FloatArray:
 
 
 def epsilon_bound(p_low: ArrayLike, q_high: ArrayLike, delta: float) -> FloatArray:
-    """Return max(0, ln((p_low - delta)/q_high)): any (epsilon, delta) claim must allow it.
+    """Return max(0, ln((p_low - delta)/q_high)), a lower bound on epsilon at delta.
 
     Parameters
     ----------
     p_low : array
-        Lower limit of the event's probability on one table.
+        Lower limit of the event's probability on the first table.
     q_high : array
-        Upper limit, above 0, of its probability on the neighbour.
+        Upper limit, above 0, of the event's probability on the neighbour.
     delta : float
-        In [0, 1).
+        Delta in [0, 1).
     """
     gain = np.asarray(p_low, dtype=np.float64) - delta
     low = np.asarray(q_high, dtype=np.float64)
@@ -74,35 +74,35 @@ def epsilon_bound(p_low: ArrayLike, q_high: ArrayLike, delta: float) -> FloatArr
 
 
 def delta_bound(p_low: ArrayLike, q_high: ArrayLike, epsilon: float) -> FloatArray:
-    """Return max(0, p_low - e^epsilon q_high): any (epsilon, delta) claim must allow it."""
-    # e^700 is finite, and any q_high above 0 then exceeds p_low many times over
-    grown = np.exp(min(epsilon, 700.0)) * np.asarray(q_high, dtype=np.float64)
-    bound: FloatArray = np.maximum(np.asarray(p_low, dtype=np.float64) - grown, 0.0)
+    """Return max(0, p_low - e^epsilon q_high), a lower bound on delta at epsilon."""
+    # e^700 does not overflow, and times any positive q_high it is far above p_low.
+    upper = np.exp(min(epsilon, 700.0)) * np.asarray(q_high, dtype=np.float64)
+    bound: FloatArray = np.maximum(np.asarray(p_low, dtype=np.float64) - upper, 0.0)
     return bound
 
 
 def hidden_rows_bound(rows: int, guesses: int, right: int, delta: float, alpha: float) -> float:
-    """Return the least epsilon that right guesses about hidden rows take, at confidence 1 - alpha.
+    """Return a lower bound on epsilon from guesses about hidden rows, at confidence 1 - alpha.
 
     Parameters
     ----------
     rows : int
-        Rows that were there or not, each by a coin of its own.
+        Number of rows; a coin per row decided whether it was included.
     guesses, right : int
-        Rows about which something was said, and how often that was right.
+        Number of guesses about rows, and number of right guesses.
     delta : float
-        In [0, 1).
+        Delta in [0, 1).
     alpha : float
-        The chance that the bound is too high is at most this.
+        Bound on the chance that the result is too high.
 
     Source
     ------
     Steinke, Nasr and Jagielski 2023, Privacy Auditing with One (1) Training Run, Theorem 5.2: with
-    delta 0 the right guesses are no more than Binomial(guesses, e^eps/(1 + e^eps)); a delta adds
-    twice its product with the rows and the largest mean of the probability just below. Several runs
-    on fresh rows are one run on all of them.
+    delta 0, at most Binomial(guesses, e^eps/(1 + e^eps)) guesses are right. A delta adds 2 rows
+    delta times the largest mean of the probabilities just below. Several runs on fresh rows count
+    as one run on all of them.
     """
-    from scipy.stats import binom  # takes a second, and every page imports this file
+    from scipy.stats import binom  # This slow import happens late, as every page imports this file.
 
     _checked(right, guesses, alpha)
 
@@ -125,30 +125,30 @@ def hidden_rows_bound(rows: int, guesses: int, right: int, delta: float, alpha: 
 
 
 def least_seen(claim: Budget, draws: int, alpha: float) -> float:
-    """Return the least epsilon that an audit refutes in 9 of 10 runs, if its event is the best.
+    """Return the least true epsilon at which 9 in 10 audits refute a claim, given the best event.
 
     Parameters
     ----------
     claim : Budget
-        What is claimed.
+        The claim to refute.
     draws : int
-        On which the event and its mirror image are counted, of both tables together.
+        Number of releases of both tables together, on which events are counted.
     alpha : float
-        Level of each limit.
+        Error level of each limit.
 
     Notes
     -----
-    The most telling mechanism of a true epsilon is randomised response, which names the right table
-    with probability e^eps/(1 + e^eps); no event of any mechanism is seen sooner.
+    Randomised response is the most telling mechanism of a true epsilon. This mechanism names the
+    right table with probability e^eps/(1 + e^eps); no event of any mechanism is easier to detect.
     """
-    reach = float(ndtri(0.9))  # by the normal law of the counts
+    reach = float(ndtri(0.9))  # This is a normal approximation of the limit on counts.
 
     def refuted(epsilon: float) -> bool:
         right = float(expit(epsilon))
         wrong = 1 - right
         room = reach * math.sqrt(draws * right * wrong)
         hits, misses = math.floor(draws * right - room), math.ceil(draws * wrong + room)
-        # too few draws: the room for luck is wider than the counts
+        # With too few releases, the confidence margin exceeds the counts.
         if hits < 0 or misses > draws:
             return False
         least = lower_limit(hits, draws, alpha), upper_limit(misses, draws, alpha)

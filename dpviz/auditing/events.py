@@ -1,8 +1,8 @@
 """Scores that an attacker computes from a raw release, and the choice of one event.
 
 An `EventView` knows both tables and turns a batch of releases into named scores, one number per
-draw. An `Event` is one score beyond one threshold. Scores and thresholds are free to look at
-the tables and at the half of the draws they are chosen on: validity rests on the other half alone.
+release. An `Event` is one score beyond one threshold. The choice of scores and thresholds may use
+the tables and the first half of the releases: validity depends on the other half alone.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from dpviz.core.release import Release
 
 Scores = Mapping[str, FloatArray]
 
-# More entries than this are left to the named scores: the learner could not use them well.
+# The learned score needs small matrices; larger ones use only the built-in scores.
 _LEARNED_ENTRIES = 150
 _TAIL_STEPS = 120
 _LARGEST = 1e250
 _CLIP = 8.0
 _RIDGE = 1e-3
-# A matrix this far below another, relative to the noise, is below it and not merely rounded.
+# A matrix counts as below another matrix if it is lower by this share of the noise.
 SUPPORT_ROOM = 1e-9
 QUANTUM = 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class EventView:
-    """The attacker's knowledge: both tables, all but which one was used.
+    """The knowledge of the attacker: everything except which of the two tables was used.
 
     Attributes
     ----------
     pair : Pair
     k : int
-        Components the mechanism releases.
+        Number of components the mechanism releases.
     quantum : float
-        Scores are rounded to multiples of it. Rounding errors of floating point depend on the
-        table, and a score that ties in theory (a whole region where a likelihood ratio is
-        constant) would be told apart by its last digits. Noise is idealised here, so they go.
+        Scores are rounded to multiples of ``quantum``. Floating-point errors depend on the table,
+        so the last digits would distinguish scores that tie in theory (a whole region where a
+        likelihood ratio is constant). The audit assumes ideal noise, so it removes these digits.
     ratio : callable or None
-        The log likelihood ratio, where it is known and no other score equals it.
+        The log likelihood ratio, if it is known and no other score equals it.
     """
 
     pair: Pair
@@ -69,12 +69,12 @@ class EventView:
 
     @cached_property
     def _directions(self) -> tuple[FloatArray, FloatArray]:
-        """Directions along which D is most positive and most negative (or least)."""
+        """Directions along which the difference D is largest and smallest."""
         _, vectors = np.linalg.eigh(self.pair.difference)
         return vectors[:, -1], vectors[:, 0]
 
     def scores(self, release: Release) -> dict[str, FloatArray]:
-        """Return every score of a batch, each of shape (size,)."""
+        """Return all scores of a batch, each of shape (size,)."""
         by_name: dict[str, FloatArray] = {}
         for name, block in self._blocks(release).items():
             size, d = len(block), len(self.pair.first)
@@ -90,21 +90,21 @@ class EventView:
                 }
         if self.ratio is not None:
             by_name["likelihood ratio"] = self.ratio(release)
-        # all at once: a pilot has few draws, and dozens of scores
+        # Round all scores in one call, because an audit's first round has dozens of scores.
         return dict(zip(by_name, self._rounded(np.array([*by_name.values()])), strict=True))
 
     def _rounded(self, values: FloatArray) -> FloatArray:
-        rounded: FloatArray = np.round(_plain(values) / self.quantum) * self.quantum
-        return rounded
+        grid_values: FloatArray = np.round(_plain(values) / self.quantum) * self.quantum
+        return grid_values
 
     def entries(self, release: Release) -> FloatArray:
-        """Return raw numbers for the learner, shape (size, at most 150) and possibly none."""
+        """Return raw numbers for the learner, shape (size, at most 150), or none."""
         d = len(self.pair.first)
         parts = []
         for name, block in self._blocks(release).items():
             size = len(block)
             if name == "frame":
-                # Signs of columns are arbitrary: the projector is what the frame says.
+                # Components have no sign, so use the projector, which does not depend on signs.
                 upper = np.triu_indices(d)
                 parts.append((block @ block.transpose(0, 2, 1))[:, upper[0], upper[1]])
             elif block.ndim == 3 and block.shape[2] == d and block.shape[1] != d:
@@ -115,10 +115,10 @@ class EventView:
         return np.concatenate(small, axis=1) if small else np.empty((len(release.raw), 0))
 
     def _blocks(self, release: Release) -> dict[str, FloatArray]:
-        """Return the release in shapes that the scores understand.
+        """Return the release as blocks in shapes for which scores exist.
 
-        Components and the symmetric estimate are functions of the raw release and add nothing an
-        attacker could not compute; they are used where the raw numbers have no shape of their own.
+        Components and the symmetric estimate are functions of the raw release, so an attacker could
+        compute them too. The scores use them if the raw release has no usable shape.
         """
         raw, d = release.raw, len(self.pair.first)
         frame = raw.shape == release.components.shape and raw.shape[1:] == (d, self.k)
@@ -186,9 +186,9 @@ class EventView:
         p, q = self._directions
         at_p, at_q = np.square(p @ frames), np.square(q @ frames)
         share_p, share_q = at_p.sum(axis=1), at_q.sum(axis=1)
-        turned = frames.transpose(0, 2, 1) @ self.pair.difference @ frames
+        forms = frames.transpose(0, 2, 1) @ self.pair.difference @ frames
         scores = {
-            "score of the subspace": np.trace(turned, axis1=1, axis2=2),
+            "score of the subspace": np.trace(forms, axis1=1, axis2=2),
             "share along the gain": share_p,
             "share along the loss": share_q,
             "gain without loss": share_p - share_q,
@@ -215,7 +215,7 @@ class EventView:
             outside = rows - (rows @ top) @ top.T
             with np.errstate(divide="ignore", invalid="ignore"):
                 share = np.square(outside).sum(axis=(1, 2)) / total
-            # a floor, so that rounding does not order what is equal
+            # Add 1e-20, so that rounding errors do not rank scores that are equal.
             scores[f"rows outside the {label} table's components"] = np.log10(share + 1e-20)
         return scores
 
@@ -231,9 +231,9 @@ def _plain(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LearnedScores:
-    """A linear score fitted to the first half: regularised discriminant analysis.
+    """A linear score by regularised discriminant analysis of the first half of the releases.
 
-    Columns are centred and scaled by robust numbers and clipped, so that heavy tails do not rule.
+    Columns are scaled by robust statistics and clipped, so that heavy tails do not dominate.
     """
 
     center: FloatArray
@@ -265,19 +265,19 @@ class LearnedScores:
 
 @dataclass(frozen=True)
 class Event:
-    """The attacker's decision on one score: the first table, the second, or none.
+    """The attacker's decision on one score: the first table, the second, or neither.
 
     Attributes
     ----------
     score : str
-        Name in `View.scores`, or ``learned score``.
+        Name in `EventView.scores`, or ``learned score``.
     sign : int
-        1 if high scores speak for the first table, -1 if low ones do.
+        1 if high scores point to the first table, -1 if low scores do.
     for_first, for_second : float or None
-        The attacker names the first table where sign * score is above ``for_first`` and the second
-        where it is below ``for_second``; None is never. A single threshold is an event in the
-        ordinary sense; both together are the event and its mirror image with the order of the pair
-        turned round, and every privacy claim bounds their sums as it bounds each.
+        The attacker names the first table if sign * score is above ``for_first``, and the second if
+        it is below ``for_second``; None means that the table is never named. One threshold gives an
+        ordinary event. Two give the event and its mirror image, with the order of the pair
+        reversed. Every privacy claim bounds the sums of both as it bounds each.
     """
 
     score: str
@@ -286,19 +286,19 @@ class Event:
     for_second: float | None
 
     def names(self, values: FloatArray) -> tuple[int, int]:
-        """Return how many scores lead the attacker to the first and the second table."""
-        turned = self.sign * values
-        first = 0 if self.for_first is None else int((turned > self.for_first).sum())
-        second = 0 if self.for_second is None else int((turned < self.for_second).sum())
+        """Return how often the attacker names the first and the second table."""
+        scores = self.sign * values
+        first = 0 if self.for_first is None else int((scores > self.for_first).sum())
+        second = 0 if self.for_second is None else int((scores < self.for_second).sum())
         return first, second
 
     def count(self, first: FloatArray, second: FloatArray) -> tuple[int, int, int]:
         """Return the numbers of right and wrong decisions, and of releases.
 
-        With one threshold the draws that can be right are those of one table, and so are those
-        that can be wrong. With two, both tables' draws count: a sum of two binomial counts, whose
-        tails are no heavier than those of the binomial with the mean probability (Hoeffding
-        1956, Theorem 4), so that its limits stand.
+        With one threshold, right decisions come from the releases of one table, and so do wrong
+        ones. With two thresholds, both tables' releases count: a sum of two binomial counts. The
+        tails of the sum are no heavier than the binomial's with the mean probability (Hoeffding
+        1956, Theorem 4), so the limits hold.
         """
         right_first, wrong_first = self.names(first)
         wrong_second, right_second = self.names(second)
@@ -311,7 +311,7 @@ class Event:
 
     @property
     def words(self) -> str:
-        """The event in words, without its thresholds: tables do not share one scale."""
+        """The event in words, without thresholds, because their scale differs between tables."""
         up, down = ("high", "low") if self.sign > 0 else ("low", "high")
         if self.for_first is not None and self.for_second is not None:
             return f"a guess from the {self.score}"
@@ -323,18 +323,18 @@ Value = Callable[[FloatArray, FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """Counts of the events of one score and one sign at every threshold.
+    """Counts of the events at every threshold, for one score and one sign.
 
     Attributes
     ----------
     score : str
     sign : int
     thresholds, mirrors : ndarray of shape (thresholds,)
-        Ascending, and the other threshold of the event that has two.
+        Thresholds, ascending, and their mirrors in two-sided events.
     right, wrong : ndarray of shape (3, thresholds)
-        Draws named rightly and wrongly above, below, and both.
+        Numbers of right and wrong decisions above, below, and on both sides.
     size : int
-        Draws of each table.
+        Number of releases of each table.
     """
 
     score: str
@@ -354,9 +354,10 @@ class Shapes:
         counts: tuple[NDArray[np.intp], ...],
         size: int,
     ) -> Shapes:
-        """Return the shapes of counts: of each table's draws above, then below, each threshold."""
+        """Return event counts, from each table's releases above and below each threshold."""
         right, wrong, wrong_low, right_low = counts
-        # The mirror image: as many draws of both tables below as above, the first of equals.
+        # The mirror threshold has as many releases of both tables below it as this threshold has
+        # above it. If two fit, take the first.
         above, below = right + wrong, right_low + wrong_low
         next_up = np.minimum(below.searchsorted(above), len(below) - 1)
         next_down = below.searchsorted(below[np.maximum(next_up - 1, 0)])
@@ -377,7 +378,7 @@ class Shapes:
         )
 
     def event(self, kind: int, place: int) -> Event:
-        """Return the event above, below or on both sides of the threshold at a place."""
+        """Return the event above, below or on both sides of the threshold at index ``place``."""
         threshold = float(self.thresholds[place])
         return Event(
             self.score,
@@ -397,31 +398,30 @@ def shapes_of(first: Scores, second: Scores) -> list[Shapes]:
         above = [size - each.searchsorted(thresholds, "right") for each in (a, b)]
         below = [each.searchsorted(thresholds) for each in (a, b)]
         shapes.append(Shapes.of(name, 1, thresholds, (*above, *below), size))
-        # the other sign: what was below is above, in reverse
-        turned = tuple(each[::-1] for each in (*below, *above))
-        shapes.append(Shapes.of(name, -1, 0.0 - thresholds[::-1], turned, size))
+        # For the negated score, events below and above a threshold swap, in reverse order.
+        reverse = tuple(each[::-1] for each in (*below, *above))
+        shapes.append(Shapes.of(name, -1, 0.0 - thresholds[::-1], reverse, size))
     return shapes
 
 
 def chosen(shapes: Sequence[Shapes], alpha: float, value: Value) -> tuple[Event, float]:
-    """Return the event with the largest value on the half it is chosen on.
+    """Return the event with the largest value on the first half of the releases.
 
     Parameters
     ----------
     shapes : sequence of Shapes
-        Of `shapes_of`: one for each score and sign.
+        Result of `shapes_of`, with an entry for each score and sign.
     alpha : float
-        Level of each limit used while choosing, so that luck with few draws is not chosen.
+        Level of each limit while choosing; it guards against chance results from few releases.
     value : callable
-        What to maximise, of the lower limit of one probability and the upper limit of the other.
+        Function of the lower limit of one probability and the upper limit of the other.
 
     Returns
     -------
     (event, value)
     """
-    reach, size = -float(ndtri(alpha)), shapes[0].size  # every view has scores
+    reach, size = -float(ndtri(alpha)), shapes[0].size  # Every audit has scores, so index 0 exists.
     trials = np.array([[size], [size], [2 * size]])
-    # all shapes at once: a pilot has few draws, and dozens of shapes
     right, wrong = (
         np.concatenate([getattr(shape, side) for shape in shapes], axis=1)
         for side in ("right", "wrong")
@@ -438,10 +438,10 @@ def chosen(shapes: Sequence[Shapes], alpha: float, value: Value) -> tuple[Event,
 
 
 def _rough(counts: NDArray[np.int_], trials: NDArray[np.int_], reach: float) -> FloatArray:
-    """Return a limit of each probability, ``reach`` standard deviations up or down.
+    """Return the Wilson limit of each probability, ``reach`` standard deviations up or down.
 
-    Wilson's, which is near Clopper and Pearson's and hundreds of times faster. Choosing may be
-    rough; counting, on the other half, is exact.
+    Wilson limits are near Clopper-Pearson limits and hundreds of times faster. The choice of the
+    event may be rough, because counting on the other half is exact.
     """
     square = reach * reach
     spread = np.sqrt(counts * (1 - counts / trials) + square / 4)
@@ -449,22 +449,22 @@ def _rough(counts: NDArray[np.int_], trials: NDArray[np.int_], reach: float) -> 
     return np.clip(limits, 0.0, 1.0)
 
 
-def _thresholds(pooled: FloatArray) -> FloatArray:
+def _thresholds(values: FloatArray) -> FloatArray:
     """Return midpoints between neighbouring scores, dense in both tails."""
-    ordered = np.sort(pooled)
-    places = _places(len(ordered))
-    # Where scores pile up, the ends of the pile are thresholds too.
-    jumps = np.flatnonzero(np.diff(ordered) > 0)
+    scores = np.sort(values)
+    places = _places(len(scores))
+    # If there are few distinct scores, put a threshold between every two of them.
+    jumps = np.flatnonzero(np.diff(scores) > 0)
     if len(jumps) <= 2 * _TAIL_STEPS:
         places = jumps + 1
-    lower, upper = ordered[places - 1], ordered[places]
+    lower, upper = scores[places - 1], scores[places]
     middle = lower / 2 + upper / 2
-    return middle if len(middle) else ordered[:1]
+    return middle if len(middle) else scores[:1]
 
 
 @lru_cache(maxsize=64)
 def _places(size: int) -> NDArray[np.intp]:
-    """Return which of so many sorted scores to look between."""
+    """Return the positions of thresholds among ``size`` sorted scores."""
     steps = np.unique(np.geomspace(1, max(2, size // 2), _TAIL_STEPS).astype(np.intp))
     places = np.unique(np.concatenate([steps, size - steps]))
     places = places[(places > 0) & (places < size)]
@@ -473,11 +473,11 @@ def _places(size: int) -> NDArray[np.intp]:
 
 
 def epsilon_value(delta: float) -> Value:
-    """Return the objective that maximises epsilon at a delta."""
+    """Return the objective function that maximises epsilon at a delta."""
 
     def value(p_low: FloatArray, q_high: FloatArray) -> FloatArray:
         gain = np.maximum(p_low - delta, 1e-300)
-        # unclipped, so that an event that gains nothing is still ordered
+        # Events whose bound is 0 are still ranked, by the unclipped logarithm.
         epsilons: FloatArray = np.maximum(epsilon_bound(p_low, q_high, delta), 0.0)
         return np.where(epsilons > 0, epsilons, 1e-3 * np.log(gain / q_high))
 
@@ -485,7 +485,7 @@ def epsilon_value(delta: float) -> Value:
 
 
 def delta_value(epsilon: float) -> Value:
-    """Return the objective that maximises delta at an epsilon."""
+    """Return the objective function that maximises delta at an epsilon."""
 
     def value(p_low: FloatArray, q_high: FloatArray) -> FloatArray:
         return delta_bound(p_low, q_high, epsilon)
@@ -494,7 +494,7 @@ def delta_value(epsilon: float) -> Value:
 
 
 def distance(first: Scores, second: Scores) -> float:
-    """Return the largest Kolmogorov distance over the scores, to rank pairs that tell little."""
+    """Return the largest Kolmogorov distance over the scores, to rank pairs with a bound of 0."""
     most = 0.0
     for name, ones in first.items():
         a, b = np.sort(ones), np.sort(second[name])

@@ -1,7 +1,7 @@
-"""Numbers behind the Claims page: what fails, by how much, and what an attacker gains.
+"""Numbers for the Claims page: the failing claims, the size of each failure, an attacker's gain.
 
-Every table is recomputed from the mechanisms themselves. They are found by what they say of
-themselves, never by name, so that a changed mechanism changes its exhibit.
+Every table is recomputed from the mechanisms themselves, so a change of a mechanism also changes
+its exhibit.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ WITH, WITHOUT = "with the row", "row zeroed"
 FROM_MODE, FROM_UNIFORM = "the best subspace", "a random subspace"
 
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0)
-"""At which demonstrations run, and between which a reader chooses."""
+"""Values of epsilon at which demonstrations run and among which a reader chooses."""
 
 DELTA = 1e-5
-"""Of what needs a delta, where the setting has none."""
+"""Delta of exhibits that need a delta, if the setting has none."""
 
 LIMIT_CONFIDENCE = 0.99
-"""Of each Clopper-Pearson interval and each band of chain means, by itself."""
+"""Confidence of each single Clopper-Pearson interval and band of chain means."""
 ATTACK_LEVELS.setflags(write=False)
 
-# The noise of a demonstration is measured in units of 1/n, so n itself shows nowhere.
+# The noise of a demonstration is in units of 1/n, so no result depends on n.
 _N = 100
 _DELTA_EPSILONS = np.geomspace(0.1, 20.0, 25)
 _ROUNDING = 1e-6
 
-# The Gibbs exhibit: variances of three features, of 100 people.
+# The exhibit on Gibbs sampling uses these variances of three features of 100 people.
 _VARIANCES = (0.5, 0.3, 0.1)
 _NORMAL_99 = 2.5758293035489004
 
@@ -79,12 +79,12 @@ def repaired_cone() -> AdditiveMechanism:
 
 
 def bare_directions() -> Mechanism:
-    """Return the mechanism that noises rows only, with a pure claim that is false."""
+    """Return the mechanism that adds noise to rows only, whose pure claim is false."""
     return LaplaceOutput()
 
 
 def drawn_by_a_chain() -> Mechanism:
-    """Return the mechanism whose subspaces a Gibbs chain may draw."""
+    """Return the mechanism whose subspaces a Gibbs chain may sample."""
     return Ppca()
 
 
@@ -92,21 +92,21 @@ def _problem(d: int, relation: Relation) -> Problem:
     return Problem(_N, d, 1, relation, Domain.ball(d))
 
 
-# The cone that moves -----------------------------------------------------------
+# One-sided noise fails, because its smallest value moves with the data. ---------------------------
 
 
 def support_table(d: int, epsilon: float, seed: int, trials: int = 1_000) -> pd.DataFrame:
-    """Return how often a neighbour's release falls where the table's can never fall.
+    """Return how often a neighbour's release is impossible for the table itself.
 
-    The row e_1 is zeroed, and the release counts as outside when subtracting the full table's
-    moment leaves a negative eigenvalue: what any observer can compute.
+    The row e_1 is zeroed. The release counts as outside if subtracting the full table's moment
+    leaves a negative eigenvalue. Any observer can compute this test.
 
     Parameters
     ----------
     d : int
-        At least 2.
+        Number of features, at least 2.
     epsilon : float
-        Added to `EPSILONS`.
+        A value of epsilon that is added to `EPSILONS`.
     seed, trials : int
 
     Returns
@@ -141,10 +141,10 @@ def support_table(d: int, epsilon: float, seed: int, trials: int = 1_000) -> pd.
 
 
 def impossible_share(epsilon: float) -> float:
-    """Return the probability that a release of the zeroed table is impossible for the full one.
+    """Return the probability that a zeroed table's release is impossible for the full table.
 
-    It is 1 - exp(-1/(2 n c)) at the mechanism's scale c in every dimension, from
-    1/(v'W^-1 v) = c chi-square with two degrees of freedom.
+    The probability is 1 - exp(-1/(2 n c)) at the mechanism's scale c in every dimension, because
+    1/(v'W^-1 v) is c times a chi-square with two degrees of freedom.
     """
     scale = moving_cone().calibrate(_problem(2, Relation.ZERO_OUT), Budget(epsilon)).scale
     return -math.expm1(-1 / (2 * _N * scale))
@@ -161,14 +161,14 @@ def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:
     epsilon : float
     seed : int
     size : int
-        Draws for each table and mechanism.
+        Number of releases of each table by each mechanism.
 
     Returns
     -------
     DataFrame
-        `CONE_COLUMNS`: release less the full table's moment, in units of 1/n, for the published
-        mechanism and its repair. ``outside`` marks releases that the full table can never make;
-        the repair has none, because its noise reaches every symmetric matrix.
+        `CONE_COLUMNS`: release minus the full table's moment, in units of 1/n, for the published
+        mechanism and its repair. ``outside`` marks releases that the full table can never make; the
+        repair has none, because its noise reaches every symmetric matrix.
     """
     problem = _problem(2, Relation.ZERO_OUT)
     row = np.diag([1.0, 0.0])
@@ -196,14 +196,14 @@ def cone_table(epsilon: float, seed: int, size: int = 150) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)[list(CONE_COLUMNS)]
 
 
-# The direction that turns ------------------------------------------------------
+# Noise on rows alone fails, because the leading direction turns. ----------------------------------
 
 _OTHERS = np.array([[0.8, 0.0], [0.0, 0.9]])
 _PERSON = np.array([1.0, 0.0])
 
 
 def turning_rows() -> pd.DataFrame:
-    """Return the two tables of the exhibit: three people, two features, one row changed."""
+    """Return the two tables of the exhibit: three people, two features, one row zeroed."""
     rows = np.vstack([_OTHERS, _PERSON, 0 * _PERSON])
     people = ["first", "second", f"third, {WITH}", f"third, {WITHOUT}"]
     return pd.DataFrame({"person": people, "feature 1": rows[:, 0], "feature 2": rows[:, 1]})
@@ -220,10 +220,10 @@ def turning_table(epsilon: float, seed: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `TURNING_COLUMNS`, of three releases of each table; ``angle`` is in degrees from the first
-        feature. The squares of the columns are (1.64, 0.81) with the row and (0.64, 0.81) with it
-        zeroed, so the first direction turns from one feature to the other, whatever noise the
-        scores carry.
+        `TURNING_COLUMNS`, for three releases of each table; ``angle`` is in degrees from the first
+        feature. The squares of the columns are (1.64, 0.81) with the row and (0.64, 0.81) with the
+        row zeroed. So the first direction turns from one feature to the other, whatever noise is
+        added to the scores.
     """
     mechanism = bare_directions()
     problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
@@ -246,19 +246,19 @@ def turning_table(epsilon: float, seed: int) -> pd.DataFrame:
 
 
 def delta_table(delta: float) -> pd.DataFrame:
-    """Return the true delta of Gaussian releases that give more than they claim.
+    """Return the true delta of Gaussian mechanisms that exceed their claimed delta.
 
     Parameters
     ----------
     delta : float
-        Claimed, above 0 and below 1.
+        Claimed delta, above 0 and below 1.
 
     Returns
     -------
     DataFrame
-        `DELTA_COLUMNS`, under both relations, on a grid of epsilon from 0.1 to 20, for every
-        mechanism that is one Gaussian query and whose exact delta exceeds its claim at the least,
-        the middle or the largest of them.
+        `DELTA_COLUMNS`, under both relations, on a grid of epsilon from 0.1 to 20. The table lists
+        every mechanism that is one Gaussian query and whose exact delta exceeds its claim at the
+        least, the middle or the largest epsilon.
     """
     if not (0 < delta < 1):
         raise InvalidSetting("delta", "above 0 and below 1", delta, "--delta")
@@ -279,7 +279,7 @@ def delta_table(delta: float) -> pd.DataFrame:
 def _true_deltas(
     mechanism: Mechanism, delta: float, epsilons: Iterable[float]
 ) -> list[tuple[str, float, float]]:
-    """Return (relation, epsilon, exact delta) where the release is one Gaussian query."""
+    """Return (relation, epsilon, exact delta) if the release is one Gaussian query."""
     deltas = []
     for relation, epsilon in product(Relation, epsilons):
         problem, budget = _problem(DEFAULT_D, relation), Budget(epsilon, delta)
@@ -291,39 +291,40 @@ def _true_deltas(
     return deltas
 
 
-# Chains that converge --------------------------------------------------------------
+# Convergence of Gibbs chains -------------------------------------------------------
 
 
 def gibbs_table(epsilon: float, seed: int, chains: int = 2_000) -> pd.DataFrame:
     """Return the mean score of Gibbs chains after each of eight sweeps, beside the exact mean.
 
-    At d = 3, k = 2 the chain's law is known: the score of V is tr B - z'Bz with z the direction
+    At d = 3, k = 2 the chain's law is known. The score of V is tr B - z'Bz, with z the direction
     that V leaves out, so z has the Bingham law of -B.
 
     Parameters
     ----------
     epsilon : float
-        Of the exponential mechanism under replace, for 100 people with variances .5, .3, .1.
+        Epsilon of the exponential mechanism under replace, for 100 people with variances .5, .3,
+        .1.
     seed : int
     chains : int
-        Even ones start at the best subspace, odd ones at a random one; at least 4.
+        At least 4. Even-numbered chains start at the best subspace, the others at random.
 
     Returns
     -------
     DataFrame
-        `GIBBS_COLUMNS`. Scores are shares of the best one; ``low`` and ``high`` are normal limits
+        `GIBBS_COLUMNS`. Scores are shares of the best score; ``low`` and ``high`` are normal limits
         of the mean at `LIMIT_CONFIDENCE`.
     """
     if chains < 4:
         raise InvalidSetting("chains", "at least 4", chains)
     values = _N * epsilon / 2 * np.array(_VARIANCES)
     draws = Draws.batch(generator(seed, "refutations", "gibbs"), chains)
-    drawn = stiefel_bingham(values, 2, draws, 8)
+    sample = stiefel_bingham(values, 2, draws, 8)
     best = float(values[:2].sum())
     exact = (float(values.sum()) - left_out_mean(values)) / best
     rows = []
-    for start, chosen in ((FROM_MODE, drawn.from_mode), (FROM_UNIFORM, ~drawn.from_mode)):
-        for sweep, scores in enumerate(drawn.trace[:, chosen] / best):
+    for start, mask in ((FROM_MODE, sample.from_mode), (FROM_UNIFORM, ~sample.from_mode)):
+        for sweep, scores in enumerate(sample.trace[:, mask] / best):
             mean = float(scores.mean())
             reach = _NORMAL_99 * float(scores.std(ddof=1)) / math.sqrt(len(scores))
             rows.append((start, sweep, mean, mean - reach, mean + reach, exact))
@@ -336,40 +337,41 @@ def left_out_mean(values: FloatArray) -> float:
     Parameters
     ----------
     values : ndarray of shape (3,)
-        Eigenvalues of B; differences up to some thousands.
+        Eigenvalues of B, with differences up to some thousands.
 
     Notes
     -----
-    At height h along the axis of the least eigenvalue c, with m and s the mean and half the
-    difference of the other two, z'Bz is c h^2 + (1 - h^2)(m + s cos t) for a uniform angle t,
-    weighted by exp(-(1 - h^2) s cos t): Bessel functions I0 and I1 of (1 - h^2) s.
+    At height h along the axis of the least eigenvalue c, let m and s be the mean and half the
+    difference of the other two eigenvalues. Then z'Bz is c h^2 + (1 - h^2)(m + s cos t) for a
+    uniform angle t, weighted by exp(-(1 - h^2) s cos t). The integrals are Bessel functions I0 and
+    I1 of (1 - h^2) s.
     """
     c, b, a = np.sort(values)
     nodes, weights = np.polynomial.legendre.leggauss(400)
-    # t^2 rather than t below the pole: there lies the mass of a concentrated law
+    # Integrate over t with h = 1 - t^2: nodes are then dense at the pole, where probability may be.
     t, width = (nodes + 1) / 2, weights / 2
-    shrunk = t**2 * (2 - t**2)  # 1 - h^2 at h = 1 - t^2
+    shrunk = t**2 * (2 - t**2)  # This is 1 - h^2, because h = 1 - t^2.
     m, s = (a + b) / 2 - c, (a - b) / 2
     inner = ive(0, s * shrunk)
     mass = width * 2 * t * np.exp((s - m) * shrunk) * inner
-    turned = s * ive(1, s * shrunk) / inner
-    return float(c + (mass * shrunk * (m - turned)).sum() / mass.sum())
+    bessel_term = s * ive(1, s * shrunk) / inner
+    return float(c + (mass * shrunk * (m - bessel_term)).sum() / mass.sum())
 
 
-# What exploring gives away: means and bounds of invented tables with one row out ----------------
+# Exploring reveals a row: means and bounds of synthetic tables with one row left out. -------------
 
 MEAN_COLUMNS = ("feature", "sum_of_known", "published_mean", "recovered", "true")
 BOUND_COLUMNS = ("table", "largest_known", "published_bound")
 
-# The invented class of thirty; the attacker knows all rows but the last.
+# Use thirty synthetic pupils; the attacker knows all rows except the last one.
 _FEATURES, _PEOPLE = the_class()
 
 
 def _published(rows: FloatArray, center: str) -> tuple[FloatArray, float]:
-    """Return the mean and the row bound that preparing a table makes public."""
+    """Return the mean and the row-norm bound that preparing a table makes public."""
     settings = replace(Settings(), center=center, row_bound="max", scale="none", domain="ball")
-    prepared = prepare(Table("invented class", rows.copy(), _FEATURES), settings)
-    return prepared.transform.center, prepared.row_bound
+    table = prepare(Table("invented class", rows.copy(), _FEATURES), settings)
+    return table.transform.center, table.row_bound
 
 
 def mean_leak_table() -> pd.DataFrame:
@@ -378,37 +380,37 @@ def mean_leak_table() -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `MEAN_COLUMNS`: n times the published mean less the sum of the known rows is the last row.
+        `MEAN_COLUMNS`: n times the published mean minus the sum of the known rows is the last row.
     """
     mean, _ = _published(_PEOPLE, "mean")
     sum_of_others = _PEOPLE[:-1].sum(axis=0)
-    recovered = len(_PEOPLE) * mean - sum_of_others
+    recovered_row = len(_PEOPLE) * mean - sum_of_others
     return pd.DataFrame(
         {
             "feature": _FEATURES,
             "sum_of_known": sum_of_others,
             "published_mean": mean,
-            "recovered": recovered,
+            "recovered": recovered_row,
             "true": _PEOPLE[-1],
         }
     )[list(MEAN_COLUMNS)]
 
 
 def bound_leak_table() -> pd.DataFrame:
-    """Return how a row-norm bound from the data reveals whether the last person is in it.
+    """Return how a row-norm bound from the data reveals whether the last person is present.
 
     Returns
     -------
     DataFrame
-        `BOUND_COLUMNS`: with the person the bound is the length of their row; with the row zeroed
-        it is the longest known one. An observer who knows that one is never wrong.
+        `BOUND_COLUMNS`: with the person, the bound is the length of their row. With the row zeroed,
+        the bound is the longest known length. An observer who knows that length is never wrong.
     """
     longest_other = float(np.linalg.norm(_PEOPLE[:-1], axis=1).max())
-    zeroed = _PEOPLE.copy()
-    zeroed[-1] = 0.0
+    neighbour = _PEOPLE.copy()
+    neighbour[-1] = 0.0
     rows = [
         (table, longest_other, _published(people, "none")[1])
-        for table, people in ((WITH, _PEOPLE), (WITHOUT, zeroed))
+        for table, people in ((WITH, _PEOPLE), (WITHOUT, neighbour))
     ]
     return pd.DataFrame(rows, columns=list(BOUND_COLUMNS))
 
@@ -419,21 +421,21 @@ DECLARED = {"homework": 6.0, "sport": 6.0, "phone": 16.0}
 
 @dataclass(frozen=True, eq=False)
 class Leak:
-    """A table, its published facts, and what they reveal.
+    """A table, its published facts, and the private values that these facts reveal.
 
     Attributes
     ----------
     features : tuple of str
     rows : ndarray of shape (people, features)
-        Invented; the last is the one that the attacker does not know.
+        A synthetic table, whose last row the attacker does not know.
     axes : list of int
-        The two features that a picture shows.
+        The two features that the chart shows.
     mean, recovered : ndarray of shape (features,)
-        The mean as printed, and the last row as computed from it and the others.
+        The published mean, and the last row as computed from the mean and the other rows.
     bound_with, bound_without : float
-        The longest row with the last one and with it zeroed.
+        The largest row norm with the last row, and with the last row zeroed.
     declared_bound : float
-        The length of the longest row that the declared limits allow.
+        The largest row norm that the declared limits allow.
     """
 
     features: tuple[str, ...]
@@ -447,7 +449,7 @@ class Leak:
 
 
 def leak() -> Leak:
-    """Return the example, computed."""
+    """Compute the private values that a published mean and row-norm bound reveal."""
     means, bounds = mean_leak_table(), bound_leak_table()["published_bound"]
     return Leak(
         features=_FEATURES,

@@ -1,9 +1,9 @@
-"""Two slips found in public code, each shown by what can be recomputed.
+"""Two errors found in public code, each shown by a repeatable computation.
 
-The first is recomputed on the page, from its description alone: none of that code is here. The
-second needs the libraries themselves, so ``python -m benchmarks.bingham`` measures them in
-environments of their own and writes ``bingham.json`` beside this file; the exact values beside them
-are computed here.
+The page recomputes the first error from its description alone, without any of that code. The second
+error needs the libraries themselves, so ``python -m benchmarks.bingham`` measures them in separate
+environments and writes ``bingham.json`` beside this file. This module computes the exact values to
+compare.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ MASK_SOURCE = "https://github.com/andylamp/federated_pca"
 PEERS_FILE = Path(__file__).with_name("bingham.json")
 
 SPECTRUM = (8.0, 0.0, 0.0)
-"""Exponents of the law that the samplers are asked for: density exp(8 u_1^2) on the sphere."""
+"""Exponents of the law that the samplers should produce: density exp(8 u_1^2) on the sphere."""
 
 _N, _D = 200, 4
 _NODES = 400
 
 
-# A mask that mirrors the data -----------------------------------------------------------------
+# In this bug, the noise matrix is filled from the data. -------------------------------------------
 
 
 def mask_table(epsilon: float, delta: float, seed: int) -> pd.DataFrame:
-    """Return the off-diagonal entries of A, as read off a release whose mask mirrors the data.
+    """Return the off-diagonal entries of A that a release with faulty noise reveals.
 
     MOD-SULQ adds a symmetric matrix of noise N to A. In one public implementation the lower
-    triangle of N is filled from the upper triangle of A and not of N. The release A + N then
-    holds A_ij + A_ji = 2 A_ij below the diagonal, with no noise at all.
+    triangle of N is filled from the upper triangle of A instead of N. The release A + N then holds
+    A_ij + A_ji = 2 A_ij below the diagonal, with no noise at all.
 
     Parameters
     ----------
     epsilon, delta : float
-        Of the noise above the diagonal; they change nothing below it.
+        Budget of the mechanism; it sets the noise above the diagonal and changes nothing below.
     seed : int
-        Of the made-up table and of the noise.
+        Seed of the synthetic table and of the noise.
 
     Returns
     -------
     DataFrame
-        `MASK_COLUMNS`, one row for each pair of features: the entry of A, half of what the slip
-        publishes below the diagonal, and what the algorithm as meant publishes there.
+        `MASK_COLUMNS`, one row for each pair of features: the entry of A, half of the faulty entry
+        below the diagonal, and the entry that the intended algorithm publishes there.
     """
     rng = generator(seed, "finds", "mask")
     rows = rng.standard_normal((_N, _D)) * np.array([1.0, 0.7, 0.5, 0.3])
@@ -80,21 +80,21 @@ def mask_table(epsilon: float, delta: float, seed: int) -> pd.DataFrame:
     return table[list(MASK_COLUMNS)]
 
 
-# A sampler that is too sharp ------------------------------------------------------------------
+# In this bug, a Bingham sampler is too concentrated. ----------------------------------------------
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One library's draws, as `benchmarks.bingham` found them.
+    """One library's sampler, as `benchmarks.bingham` measured it.
 
     Attributes
     ----------
     library, version : str
     mean, se : float
-        Of u_1^2.
+        Mean of u_1^2 and its standard error.
     draws : int
     date : str
-        When it was measured.
+        Date of the measurement.
     """
 
     library: str
@@ -108,24 +108,25 @@ class Peer:
 @cache
 def peers() -> tuple[Peer, ...]:
     """Return the measurements of the two libraries."""
-    measured = json.loads(PEERS_FILE.read_text(encoding="utf-8"))
-    return tuple(Peer(**row) for row in measured["peers"])
+    content = json.loads(PEERS_FILE.read_text(encoding="utf-8"))
+    return tuple(Peer(**row) for row in content["peers"])
 
 
 def bingham_moment() -> float:
     """Return E u_1^2 under exp(8 u_1^2) on the sphere in three dimensions, by quadrature.
 
-    u_1 is uniform on [-1, 1] where directions are (Archimedes), so its density is that factor.
+    u_1 is uniform on [-1, 1] if directions are uniform (Archimedes). So the density of u_1 here is
+    proportional to exp(8 u_1^2).
     """
     return _moment(0.0)
 
 
 def sharper_moment() -> float:
-    """Return E u_1^2 under the law that the two libraries' acceptance test leads to.
+    """Return E u_1^2 under the law that the two libraries' acceptance test produces.
 
-    A proposal u from the angular central Gaussian of W, density (u'Wu)^(-d/2), is right to accept
-    with a probability proportional to exp(u'Bu) (u'Wu)^(d/2) (Kent, Ganeiber & Mardia 2018). With
-    the last factor in the denominator the draws have density exp(u'Bu) (u'Wu)^-d.
+    A proposal u from the angular central Gaussian of W has density (u'Wu)^(-d/2). Accept it with a
+    probability proportional to exp(u'Bu) (u'Wu)^(d/2) (Kent, Ganeiber & Mardia 2018). With the last
+    factor in the denominator, the samples have density exp(u'Bu) (u'Wu)^-d.
     """
     return _moment(float(len(SPECTRUM)))
 
@@ -143,12 +144,13 @@ def _moment(power: float) -> float:
 
 
 def sampler_table(seed: int, draws: int = 4_000) -> pd.DataFrame:
-    """Return E u_1^2 by the law, by dpviz's sampler drawn now, and by the two libraries.
+    """Return E u_1^2 by the exact law, by dpviz's sampler run now, and by the two libraries.
 
     Returns
     -------
     DataFrame
-        `SAMPLER_COLUMNS`. Laws have no standard error and no draws; ``measured`` says when.
+        `SAMPLER_COLUMNS`. Exact laws have no standard error and no sample size; ``measured`` is the
+        date.
     """
     vectors = sample_bingham(SPECTRUM, Draws.batch(generator(seed, "finds", "bingham"), draws))
     first = vectors.vectors[:, 0] ** 2

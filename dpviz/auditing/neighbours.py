@@ -1,9 +1,9 @@
 """Worst-case neighbours: pairs of synthetic tables that differ in one row or one person.
 
-Geometry proposes: one person's row changes to an orthogonal one (on a box, a corner to the most
-nearly orthogonal one), to zero, or along the pair that is worst for an l1 norm, among other people
-whose rows are empty, point the same way, elsewhere, tie the k-th and (k+1)-th direction, fill every
-direction alike, or differ in length. Random pairs and the search in `dpviz.auditing` add to them.
+Geometry proposes most pairs. One person's row changes to an orthogonal one (on a box, a corner to
+the most nearly orthogonal one), to zero, or along the pair that is worst for an l1 norm. The other
+rows are empty, point the same way or elsewhere, tie the k-th and (k+1)-th direction, fill every
+direction alike, or differ in length. Random pairs and the search in `dpviz.auditing` add to these.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Problem, Relation
 
 _RANDOM_PAIRS = 4
-# So steep that one row moves every quantile of the lengths clearly, and so flat that the median is
-# not lost in rounding.
+# Each length is this share of the previous one: one row then clearly moves every quantile, but
+# rounding does not hide the median.
 _SHORTER, _MOST_STEPS = 0.8, 100
-# How many rows are longer than the quantiles that are usual, and how much shorter the next are. A
-# table has few, as so many rows must follow on a level that they show.
+# These shares of rows are longer than the usual quantiles; the next rows are shorter by the factor
+# `_LOWER`. Each table has few lengths, because each length needs many rows.
 _SHARES = {
     "levels": (0.01, 0.05, 0.1, 0.25, 0.5),
     "second levels": (0.02, 0.06, 0.2, 0.6),
@@ -39,15 +39,15 @@ class Pair:
     Attributes
     ----------
     name : str
-        What the tables look like, in words.
+        A description of the tables in words.
     others : ndarray of shape (n - together, d)
         The rows that both tables share.
     first, second : ndarray of shape (d,)
-        The row that differs; it is row 0 of each table.
+        The row that differs, which is row 0 of each table.
     by_chance : bool
-        Whether the rows that differ were drawn at random.
+        Whether the rows that differ are random.
     together : int
-        How many rows differ, as many of one person: all alike, which moves X'X the farthest.
+        Number of rows of one person that differ. All change alike, which moves X'X the farthest.
     """
 
     name: str
@@ -59,9 +59,9 @@ class Pair:
 
     @property
     def difference(self) -> FloatArray:
-        """D = vv' - ww', by which the two tables' X'X differ; shape (d, d)."""
-        moved: FloatArray = np.outer(self.first, self.first) - np.outer(self.second, self.second)
-        return self.together * moved
+        """Difference D = vv' - ww' of the two tables' X'X; shape (d, d)."""
+        change: FloatArray = np.outer(self.first, self.first) - np.outer(self.second, self.second)
+        return self.together * change
 
     def tables(self) -> tuple[SecondMoment, SecondMoment]:
         """Return the two tables' second moments, with their rows."""
@@ -82,23 +82,24 @@ class Pair:
 def candidates(
     problem: Problem, rng: np.random.Generator, *, additive: bool, rows: bool
 ) -> list[Pair]:
-    """Return the pairs that geometry and chance propose.
+    """Return the candidate pairs, chosen by geometry and at random.
 
     Parameters
     ----------
     problem : Problem
-        On a ball or a box. Under replace every zero-out pair is legal too: the zero row is a row.
+        The problem, whose domain is a ball or a box. Under replace every zero-out pair is legal
+        too, because the zero row is a legal row.
     rng : Generator
-        For the random pairs.
+        Generator of the random pairs.
     additive : bool
-        Whether the noise does not depend on the table. Other people then do not matter, and only
+        Whether the noise is independent of the table. If so, other people do not matter, and only
         the empty table is proposed.
     rows : bool
-        Whether the release shows rows, so that opposite rows differ.
+        Whether the release shows rows, so that opposite rows give different releases.
     """
     d, box = problem.d, problem.domain.kind == "box"
     changes = _box_changes(problem, rows) if box else _changes(problem, rows)
-    # noise that does not look at the table hides one row as well beside any others
+    # If noise does not depend on the table, the other rows do not affect how well it hides a row.
     backgrounds = ("empty",) if additive else tuple(_BACKGROUNDS)
     pairs = [
         Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
@@ -106,7 +107,7 @@ def candidates(
         for kind in backgrounds
     ]
     if rows and not additive:
-        # a row that goes moves what is read off the lengths, such as a clipping quantile
+        # Removing a row also changes statistics of the row lengths, such as a clipping quantile.
         pairs += [
             Pair(f"{change}, {_LENGTHS[kind]}", _others(kind, v, w, problem), v, w)
             for change, v, w in changes
@@ -118,7 +119,7 @@ def candidates(
             v, w = rng.choice([-1.0, 1.0], (2, d)) * np.asarray(problem.domain.half_widths)
         else:
             v, w = (row / np.linalg.norm(row) for row in rng.standard_normal((2, d)))
-        # whoever leaves leaves a row of zeros
+        # Under zero-out, the row of a person who leaves becomes zero.
         if problem.relation is Relation.ZERO_OUT:
             w = np.zeros(d)
         kind = backgrounds[number % len(backgrounds)]
@@ -131,10 +132,10 @@ def candidates(
 
 
 def eigenvector_pairs(problem: Problem) -> list[Pair]:
-    """Return the few pairs on a ball that tell most of eigenvectors: for slow functions.
+    """Return the few pairs on a ball that reveal most through eigenvectors, for slow functions.
 
-    One row decides which of two directions leads, or is all there is, or stands against others that
-    all point elsewhere.
+    In each pair one row decides which of two directions leads, is the only data, or opposes other
+    rows that all point elsewhere.
     """
     return [
         Pair(f"{change}, {_BACKGROUNDS[kind]}", _others(kind, v, w, problem), v, w)
@@ -144,7 +145,7 @@ def eigenvector_pairs(problem: Problem) -> list[Pair]:
 
 
 def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -> Pair:
-    """Return a legal pair near another: both rows and the other people's turned a little.
+    """Return a legal pair near the given one, with all rows turned a little.
 
     Parameters
     ----------
@@ -166,10 +167,10 @@ def moved(pair: Pair, problem: Problem, step: float, rng: np.random.Generator) -
     first = nudged(pair.first)
     zero = problem.relation is Relation.ZERO_OUT or not pair.second.any()
     second = np.zeros(d) if zero else nudged(pair.second)
-    # One small rotation for everybody else keeps their rows legal and their spectrum as it was.
+    # Turn all other rows by one small rotation, which preserves their lengths and spectrum.
     turn, upper = np.linalg.qr(np.eye(d) + step * rng.standard_normal((d, d)) / d)
     others = pair.others @ (turn * np.where(np.diag(upper) < 0, -1.0, 1.0)).T
-    if len(widths):  # turned out of the box, all are drawn in alike
+    if len(widths):  # Scale all rows by one factor, so that they fit into the box.
         others = others / max(1.0, float(np.abs(others / widths).max(initial=0.0)))
     name = pair.name if pair.name.endswith("after a search") else f"{pair.name}, after a search"
     return Pair(name, others, first, second, True, pair.together)
@@ -185,7 +186,7 @@ def _changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, FloatA
     ]
     if problem.relation is Relation.ZERO_OUT:
         return changes
-    # Worst for the l1 norm of vv' - ww'; see `dpviz.accounting.sensitivity.l1_entries`.
+    # This pair has the largest l1 norm of vv' - ww'; see `dpviz.accounting.sensitivity.l1_entries`.
     angles = np.where(np.arange(d) < d // 2, math.pi / 8, 5 * math.pi / 8)
     v, w = np.cos(angles - math.pi / 4), np.cos(angles + math.pi / 4)
     changes.append(("a unit row replaced by an orthogonal one", axes[0], axes[1]))
@@ -203,7 +204,7 @@ def _box_changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, Fl
     changes = [("a corner zeroed", corner, zero), ("one feature's bound zeroed", axis, zero)]
     if problem.relation is Relation.ZERO_OUT:
         return changes
-    # The pair that reaches the Frobenius and the nuclear sensitivity; see `dpviz.accounting.boxes`.
+    # This pair changes A most in the Frobenius and nuclear norms; see `dpviz.accounting.boxes`.
     changes.append(
         (
             "a corner replaced by the most nearly orthogonal one",
@@ -219,13 +220,13 @@ def _box_changes(problem: Problem, rows: bool) -> list[tuple[str, FloatArray, Fl
 
 _BACKGROUNDS = {
     "empty": "no other data",
-    "same": "the others like the first row",
-    "elsewhere": "the others like the second row, or elsewhere",
+    "same": "the other rows like the first row",
+    "elsewhere": "the other rows like the second row, or elsewhere",
     "tied": "two directions tied",
-    "isotropic": "the others in all directions alike",
+    "isotropic": "the other rows alike in all directions",
 }
 _LENGTHS = {
-    "falling": "each of the others shorter than the one before",
+    "falling": "each other row shorter than the row before",
     "levels": "a few of the others long, more short, most shorter still",
     "second levels": "a few of the others long, more short, most shorter still, by other shares",
     "third levels": "a few of the others long, more short, most shorter still, by third shares",
@@ -238,7 +239,8 @@ def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatA
     rows = np.zeros((count, d))
     axes = _axes(v, w)
     if problem.domain.kind == "box":
-        # as long as the box allows for each, and the first two alike so that they can tie
+        # Make each row as long as the box allows along its axis. The first two axes get the same
+        # length, so that their eigenvalues can tie.
         widths = np.asarray(problem.domain.half_widths)
         reach = (widths / np.maximum(np.abs(axes), 1e-12)).min(axis=1)
         reach[:2] = reach[:2].min()
@@ -253,24 +255,24 @@ def _others(kind: str, v: FloatArray, w: FloatArray, problem: Problem) -> FloatA
         steps = np.minimum(np.arange(1, count + 1), _MOST_STEPS)
         rows[:] = axes[np.arange(count) % d] * _SHORTER ** steps[:, None]
     elif kind in _SHARES:
-        # a quantile that falls a level lets all rows on it count, and they point another way
+        # Rows of different lengths point in different directions, so a lower quantile is visible.
         level = np.searchsorted(_SHARES[kind], np.arange(2, count + 2) / problem.n)
         rows[:] = axes[level % d] * _LOWER ** level[:, None]
     elif kind == "tied":
-        # k - 1 directions stand out; the rows of v and w then decide which comes k-th.
+        # k - 1 directions stand out clearly; rows v and w decide which direction is number k.
         ahead = min(problem.k - 1, d - 2)
         each = count // (2 + 2 * ahead)
         for place in range(ahead):
             rows[2 * each * (1 + place) : 2 * each * (2 + place)] = axes[2 + place]
         rows[:each], rows[each : 2 * each] = axes[0], axes[1]
         if not w.any() and each:
-            # Half a row less along v: it leads with the person and trails without.
+            # Remove half a row along v: then v leads if the person is in the table, otherwise not.
             rows[0] *= math.sqrt(0.5)
     return rows
 
 
 def _axes(v: FloatArray, w: FloatArray) -> FloatArray:
-    """Return d orthonormal rows that start with v's direction and w's part beside it."""
+    """Return d orthonormal rows: first v's direction, then w's part orthogonal to v."""
     start = np.stack([v, w, *np.eye(len(v))])
     axes: list[FloatArray] = []
     for row in start:

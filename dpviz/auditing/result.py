@@ -1,4 +1,4 @@
-"""The verdict of an audit, and the evidence in words."""
+"""The verdict of an audit, and its evidence in words."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dpviz.core.release import Verdict
 from dpviz.mechanisms import Mechanism
 
 TIGHT_SHARE = 0.9
-"""A proved claim of which some neighbours lose at least this share is tight."""
+"""A proved claim is tight if some neighbours lose at least this share of it."""
 
-# An exact route is compared with the claim beyond the roundings of a calibration.
+# Noise scales are rounded, so compare an exact loss with the claim within this tolerance.
 _ROUNDING = 1e-6
 
 
 class AuditVerdict(StrEnum):
-    """What an audit can say of a claim; ``tight`` rests on an exact account, never on draws."""
+    """The verdict of an audit on a claim; ``tight`` needs exact accounting, never samples alone."""
 
     REFUTED = "refuted"
     CONSISTENT = "consistent"
@@ -32,17 +32,17 @@ class AuditVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class Count:
-    """An event and how often it was seen on the half it was not chosen on.
+    """An event and its counts on the half of the releases that did not choose it.
 
     Attributes
     ----------
     event : Event
     trials : int
-        Releases that could have been in the event.
+        Number of releases that could have been in the event.
     hits, misses : int
-        How many named the right table, and how many the wrong one.
+        Numbers of releases for which the attacker named the right and the wrong table.
     p_low, q_high : float
-        Limits of the two probabilities.
+        Lower limit of the share of hits, and upper limit of the share of misses.
     """
 
     event: Event
@@ -55,23 +55,23 @@ class Count:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """Bounds from samples; all hold together with the audit's confidence.
+    """Bounds from samples, which all hold together with the audit's confidence.
 
     Attributes
     ----------
     pair : Pair
-        The tables that were released.
+        The two tables whose releases were compared.
     epsilon_lower : float
-        At the claimed delta.
+        Lower bound at the claimed delta.
     deltas : tuple of float
-        At the audit's ``at_epsilons``.
+        Lower bounds on delta at the audit's ``at_epsilons``.
     counts : tuple of Count
-        Of the event for epsilon, then of the event for each delta.
+        Counts of the event for epsilon, then of the event for each delta.
     support : float
-        Lower limit of the probability of a release that the other table can never make, known
-        where the noise is one-sided; else 0.
+        Lower limit of the probability of a release that the other table can never make; 0 unless
+        the noise is one-sided.
     first, second : ndarray of shape (trials,)
-        The score of the event for epsilon on the second half, larger for the first table.
+        Scores of the epsilon event on the second half; large scores point to the first table.
     """
 
     pair: Pair
@@ -85,14 +85,14 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Fault:
-    """The weakest planted fault that the same draws refute, found by releasing with less noise.
+    """The weakest planted fault that the audit refutes. To plant a fault, release with less noise.
 
     Attributes
     ----------
     factor : float
-        The share of this release's noise, below 1, under which the audit refutes the claim.
+        The share of the original noise, below 1, under which the audit refutes the claim.
     low, high : float
-        Range of ``factor``, of two standard errors; see `dpviz.auditing.run.weakest`.
+        Range of ``factor``, two standard errors; see `dpviz.auditing.run.weakest`.
     """
 
     factor: float
@@ -110,18 +110,20 @@ class Audit:
     problem : Problem
     budget : Budget
     claim : Budget or None
-        What is audited; None where nothing is claimed.
+        Claim to audit; None if the mechanism makes no claim.
     at_epsilons : tuple of float
-        Where delta was asked for, fixed before any draw; the first is the claimed epsilon.
+        Epsilons at which delta is bounded, fixed before any release; the first is the claimed
+        epsilon.
     confidence : float
-        With which all measured bounds hold together.
+        Confidence with which all measured bounds hold together.
     measured : Sampled
     exact : ExactLoss or None
     trials, seed : int
     planted : bool
-        Whether faults were planted to see what the draws can see.
+        Whether faults were planted to test the audit's power.
     weakest : Fault or None
-        What they see; None where the claim is refuted as it is, or no planted fault was seen.
+        Weakest detected fault; None if the claim itself is refuted, or no planted fault is
+        detected.
     """
 
     mechanism: Mechanism
@@ -153,18 +155,18 @@ class Audit:
 
     @property
     def _shown(self) -> int:
-        """Which of ``at_epsilons`` is reported.
+        """Index of the reported epsilon in ``at_epsilons``.
 
-        The last at which at least half of the delta at the claimed epsilon is left, if that is
-        more than claimed: a delta that no epsilon removes. Else the claimed epsilon.
+        Take the last epsilon at which delta exceeds the claim and is at least half of delta at the
+        claimed epsilon: no epsilon removes such a delta. Else take the claimed epsilon.
         """
-        deltas, allowed = self.deltas, 0.0 if self.claim is None else self.claim.delta
-        lasting = [i for i, x in enumerate(deltas) if x > allowed and x >= deltas[0] / 2]
+        deltas, claimed_delta = self.deltas, 0.0 if self.claim is None else self.claim.delta
+        lasting = [i for i, x in enumerate(deltas) if x > claimed_delta and x >= deltas[0] / 2]
         return lasting[-1] if lasting else 0
 
     @property
     def at_epsilon(self) -> float:
-        """The epsilon at which ``delta_lower`` is stated."""
+        """The epsilon to which ``delta_lower`` belongs."""
         return self.at_epsilons[self._shown]
 
     @property
@@ -174,7 +176,7 @@ class Audit:
 
     @property
     def measured_refutes(self) -> bool:
-        """Whether the draws alone break the claim at the stated confidence."""
+        """Whether the simulations alone refute the claim at the stated confidence."""
         if self.claim is None:
             return False
         above = self.measured.epsilon_lower > self.claim.epsilon
@@ -182,21 +184,21 @@ class Audit:
 
     @property
     def exact_refutes(self) -> bool:
-        """Whether an exact route breaks the claim."""
+        """Whether an exact loss refutes the claim."""
         if self.claim is None or self.exact is None:
             return False
         room = 1 + _ROUNDING
         above = self.exact.epsilon > self.claim.epsilon * room
-        # at a delta of zero, what rounding leaves of a profile does not count
+        # If the claim has delta 0, ignore a delta that is only a rounding error.
         return above or self.exact.deltas[0] > max(self.claim.delta * room, 1e-300)
 
     @property
     def verdict(self) -> AuditVerdict:
         """Refuted, tight or consistent.
 
-        Tight takes a proof from both sides: the claim holds by its account, and by an exact loss
-        some neighbours lose nearly all of it. Draws near the claim are as likely to be those of a
-        fault that they cannot see.
+        A tight verdict needs a proof from both sides: accounting shows that the claim holds, and an
+        exact loss shows that some neighbours lose nearly all of it. Simulated releases near the
+        claim may come from a fault that they cannot reveal.
         """
         if self.measured_refutes or self.exact_refutes:
             return AuditVerdict.REFUTED
@@ -210,59 +212,62 @@ class Audit:
 
     @property
     def evidence(self) -> str:
-        """One sentence: what was measured, how, and what an audit cannot see."""
+        """A sentence on the measurement, its method, and the faults that an audit cannot detect."""
         return _evidence(self)
 
 
-def _evidence(found: Audit) -> str:
-    measured = found.measured
-    main = measured.counts[0]
-    claim = found.claim
+def _evidence(result: Audit) -> str:
+    sample = result.measured
+    main = sample.counts[0]
+    claim = result.claim
     if claim is None:
-        start = "No guarantee is claimed, so there is none to refute; "
-    elif found.exact_refutes or found.measured_refutes:
+        start = "The mechanism claims no guarantee, so there is nothing to refute; "
+    elif result.exact_refutes or result.measured_refutes:
         start = "The claim does not hold: "
     else:
-        start = "No draw contradicts the claim: "
-    tables = f"{found.trials:,} releases of each of two neighbouring tables ({measured.pair.name})"
-    if measured.epsilon_lower > 0:
+        start = "No simulated release contradicts the claim: "
+    tables = f"{result.trials:,} releases of each of two neighbouring tables ({sample.pair.name})"
+    if sample.epsilon_lower > 0:
         sentence = (
-            f"of {tables}, {main.event.words} named the right one {main.hits:,} times and the "
-            f"wrong one {main.misses:,} times, which takes an epsilon of at least "
-            f"{numeral(measured.epsilon_lower, 3)}"
+            f"of {tables}, {main.event.words} identified the right table {main.hits:,} "
+            f"times and the wrong table {main.misses:,} times, which is possible only if "
+            f"epsilon is at least {numeral(sample.epsilon_lower, 3)}"
         )
     else:
-        sentence = f"{tables} were not told apart, so epsilon may be anything from 0"
-    if measured.support > 0:
-        share = numeral(measured.support, 3)
+        sentence = f"{tables} were not distinguished, so epsilon may be any number from 0"
+    if sample.support > 0:
+        share = numeral(sample.support, 3)
         sentence += f", and at least {share} of the releases can come from one table only"
     elif claim is not None and claim.delta > 0:
         sentence += f" at delta {numeral(claim.delta)}"
     exact = ""
-    if found.exact is not None:
+    if result.exact is not None:
         worth = "no epsilon is enough"
-        if math.isfinite(found.exact.epsilon):
-            worth = f"epsilon {numeral(found.exact.epsilon, 3)}"
-        if found.exact.deltas[0] > 0:
-            at = numeral(found.at_epsilons[0], 3)
-            worth += f", delta {numeral(found.exact.deltas[0])} at epsilon {at}"
-        exact = f"; exactly ({found.exact.source}): {worth}"
+        if math.isfinite(result.exact.epsilon):
+            worth = f"epsilon {numeral(result.exact.epsilon, 3)}"
+        if result.exact.deltas[0] > 0:
+            at = numeral(result.at_epsilons[0], 3)
+            worth += f", delta {numeral(result.exact.deltas[0])} at epsilon {at}"
+        exact = f"; exactly ({result.exact.source}): {worth}"
     return (
-        f"{start}{sentence} (confidence {numeral(found.confidence, 4)} for all bounds "
-        f"together){exact}; {weakest_words(found)}no number of draws proves a claim."
+        f"{start}{sentence} (confidence {numeral(result.confidence, 4)} for all bounds "
+        f"together){exact}; {weakest_words(result)}no number of simulated releases proves a claim."
     )
 
 
 def weakest_words(found: Audit) -> str:
-    """Return a phrase on the weakest planted fault that the audit detects; empty without one."""
+    """Return a phrase on the weakest planted fault that the audit detects; empty without faults."""
     if not found.planted:
         return ""
     if found.weakest is None:
-        return "no planted fault was seen, so these draws say nothing of the claim; "
+        return (
+            "the audit found no planted fault, so these simulated releases say nothing "
+            "about the claim; "
+        )
     low, factor, high = (
         decimals(100 * x, 0) for x in (found.weakest.low, found.weakest.factor, found.weakest.high)
     )
     return (
-        f"the weakest planted fault that so many draws refute has {factor} % of this noise "
-        f"(between {low} and {high} %), and a weaker one would not be seen; "
+        f"the weakest planted fault that this number of simulated releases refutes has {factor} % "
+        f"of this noise (between {low} and {high} %), and the audit would miss a weaker fault; "
     )

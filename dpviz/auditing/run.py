@@ -1,13 +1,13 @@
-"""The audit: lower bounds from releases of two neighbouring tables.
+"""Audit a mechanism: lower bounds from releases of two neighbouring tables.
 
-1. A pilot releases every candidate pair a few times and keeps the pair that tells most, then moves
-   it about a little and keeps what tells more.
-2. That pair is released many times. On the first half of the draws a linear score is learned and
-   one event is chosen for each bound; the other half is looked at only through these events.
+1. A pilot releases every candidate pair a few times and keeps the pair that reveals most. A search
+   moves this pair a little and keeps any pair that reveals more.
+2. That pair is released many times. The first half of the releases trains a linear score and
+   chooses one event for each bound. The other half is used only to count these events.
 3. Clopper-Pearson limits on the counts give lower bounds on epsilon and delta that hold together
-   with the stated confidence, whatever was chosen.
+   with the stated confidence, however the events were chosen.
 
-An exact route, where there is one, stands beside the draws.
+If an exact loss is known, the result also states this loss.
 """
 
 from __future__ import annotations
@@ -55,15 +55,15 @@ DEFAULT_CONFIDENCE = 0.999
 LEAST_TRIALS = 200
 
 MOST_EPSILON = 10.0
-"""The largest epsilon at which delta is asked for, unless more is claimed."""
+"""The largest epsilon at which delta is bounded, unless the claim is larger."""
 _CHUNK_ENTRIES = 1 << 20
 _LEAST_PILOT = 100
-# With fewer draws the pair that tells most is often not among the finalists. Where pairs are many,
-# the round of all is no longer than the counting.
+# With fewer releases, the best pair of tables often does not reach the second round. With this
+# many, the first round takes no longer than the main count.
 _USUAL_PILOT = 600
 _PILOT_ALPHA = 1e-6
-# Events are chosen at stricter limits than they are counted at: of two that look alike, the one
-# seen more often is less of a lucky find.
+# Choose events at a stricter error level than the count uses. Of two similar events, the more
+# frequent one then wins, which is less likely to be luck.
 _CAUTION = 1e-3
 _FINALISTS = 4
 _ENDLESS = 1e6
@@ -101,29 +101,29 @@ def audit(
     ----------
     mechanism : Mechanism
     budget : Budget
-        What it is calibrated to.
+        Budget to which the mechanism is calibrated.
     d, k, n : int
-        Features, components and rows; n only limits how concentrated the tables can be.
+        Numbers of features, components and rows; n only limits the concentration of the tables.
     relation : Relation
     rows_a_person : int, optional
-        In how many rows neighbours differ; one row is attacked without it.
+        Number of rows in which neighbours differ; one row by default.
     domain : {"ball", "box"}
-        Rows of length at most 1, or features between -1 and 1.
+        Domain: rows of length at most 1, or features between -1 and 1.
     seed : int
-        Same seed, same bounds.
+        The same seed gives the same bounds.
     trials : int
-        Releases of each table in each half of the draws, at least 200: so many to choose events,
-        and as many to count them.
+        Releases of each table in each half, at least 200: one half to choose events, the other to
+        count them.
     confidence : float
-        With which all bounds hold together, above 0 and below 1.
+        Confidence with which all bounds hold together, above 0 and below 1.
     pairs : sequence of Pair, optional
-        Neighbours to release instead of those that geometry and search propose. The caller
-        answers for their being legal.
+        Neighbours to release instead of those that geometry and search propose. The caller must
+        ensure that they are legal.
     plant : bool
-        Whether the same draws are made of releases with less noise too, to find the weakest fault
-        that they refute; it takes several times as long.
+        Whether to repeat the audit on releases with less noise, to find the weakest fault that it
+        refutes; this takes several times as long.
     progress : callable, optional
-        Told the name of each step.
+        A function that is called with the name of each step.
 
     Raises
     ------
@@ -140,71 +140,71 @@ def audit(
     problem = Problem(n, d, k, relation, rows, rows_a_person=rows_a_person)
     if problem.together >= n:
         raise InvalidSetting(
-            "rows_a_person", f"below the {n:,} rows of a table", rows_a_person, "--rows-a-person"
+            "rows_a_person", f"below the table's {n:,} rows", rows_a_person, "--rows-a-person"
         )
     mechanism.check(problem, budget)
     claim = mechanism.claim(problem, budget)
-    # deltas are bounded at the claim and above it, by the same counts
+    # Bound delta at the claimed epsilon and at larger ones, from the same releases.
     at_epsilons = _at_epsilons((claim or budget).epsilon)
     delta = 0.0 if claim is None else claim.delta
     calibration = mechanism.calibrate(problem, budget)
     run = Run(mechanism, calibration, seed, progress or _silent, problem)
     with one_blas_thread():
-        tried = run.proposed() if pairs is None else list(pairs)
-        # chosen on draws of its own: what is counted must not choose
-        pair = run.pilot(tried, delta, trials, search=pairs is None)
-        measured = run.measure(pair, trials, 1 - confidence, delta, at_epsilons)
-        tables = [pair.tables() for pair in tried]
+        pairs_to_try = run.proposed() if pairs is None else list(pairs)
+        # Choose the pair of tables with separate releases, not with the releases that are counted.
+        pair = run.pilot(pairs_to_try, delta, trials, search=pairs is None)
+        sample = run.measure(pair, trials, 1 - confidence, delta, at_epsilons)
+        tables = [pair.tables() for pair in pairs_to_try]
         exact = mechanism.exact_loss(run.calibration, delta, at_epsilons, tables)
-    audited = Audit(
+    result = Audit(
         mechanism,
         problem,
         budget,
         claim,
         at_epsilons,
         confidence,
-        measured,
+        sample,
         exact,
         trials,
         seed,
     )
-    # a stranger's account is what is put to the test: it may refute itself, and prove nothing
-    if not (mechanism.ours or audited.exact_refutes):
-        audited = replace(audited, exact=None)
+    # The audit tests a custom mechanism's accounting, which may refute the claim but not prove it.
+    if not (mechanism.ours or result.exact_refutes):
+        result = replace(result, exact=None)
     if not plant or claim is None:
-        return audited
-    refuted = audited.measured_refutes or audited.exact_refutes
-    if refuted:
-        return audited
+        return result
+    is_refuted = result.measured_refutes or result.exact_refutes
+    if is_refuted:
+        return result
     with one_blas_thread():
-        fault = weakest(audited, run, tried if pairs is None else [pair])
-        return replace(audited, planted=True, weakest=fault)
+        fault = weakest(result, run, pairs_to_try if pairs is None else [pair])
+        return replace(result, planted=True, weakest=fault)
 
 
 def weakest(found: Audit, run: Run, pairs: list[Pair]) -> Fault | None:
-    """Return the weakest fault that an audit would have refuted, by planting stronger ones.
+    """Return the weakest fault that an audit would have refuted, found by planting faults.
 
     A fault is planted by calibrating to more than the claimed epsilon and holding the releases to
-    the claim. Epsilon is doubled until the draws refute it, and the last doubling is bisected.
-    The neighbours are chosen again on releases with the first fault that is seen, as an audit of
-    it would choose them: those of a sound release hardly differ, and say little of which pair
-    tells most. The range is that of a line through all that was seen near the threshold, two
-    standard errors wide, and no narrower than the last step of the search.
+    the claim. Epsilon is doubled until the releases refute the claim, and the last doubling is
+    bisected. The pair is chosen again on releases with the first detected fault, as an audit of
+    that fault would choose it. Releases without a fault hardly differ, so they do not show which
+    pair reveals most. The range comes from a line through all results near the threshold. The range
+    is two standard errors wide, and no narrower than the last step of the search.
 
     Parameters
     ----------
     found : Audit
-        Of a claim that it did not refute: its number of draws and its levels are used.
+        Audit that did not refute its claim; sets the number of releases and the levels.
     run : Run
-        What made it.
+        Run that made the audit.
     pairs : list of Pair
-        Those that geometry and chance propose, or the one that is attacked.
+        The candidate pairs, or the attacked pair.
     """
     assert found.claim is not None
-    claim, pair, tried = found.claim, found.measured.pair, list[tuple[float, float, float]]()
+    claim, pair, trail = found.claim, found.measured.pair, list[tuple[float, float, float]]()
 
     def planted(more: float) -> Calibration | None:
-        """Return what so many times epsilon lead to, if anything."""
+        """Return the calibration at ``more`` times epsilon, or None if there is none."""
         epsilon = more * found.budget.epsilon
         budget = replace(found.budget, epsilon=min(max(epsilon, _LEAST), _MOST))
         if budget.epsilon != epsilon or found.mechanism.why_not(found.problem, budget) is not None:
@@ -212,24 +212,24 @@ def weakest(found: Audit, run: Run, pairs: list[Pair]) -> Fault | None:
         return found.mechanism.calibrate(found.problem, budget)
 
     def reach(more: float) -> float:
-        """Return the share of the claim that is refuted at so many times epsilon; 0 for none."""
+        """Return the refuted share of the claim at ``more`` times epsilon; 0 if none."""
         calibration = planted(more)
         if calibration is None:
             return 0.0
         run.progress(f"planting a fault: epsilon {numeral(more * found.budget.epsilon, 3)}")
-        measured = replace(run, calibration=calibration, stream=f"planted {more}").measure(
+        sample = replace(run, calibration=calibration, stream=f"planted {more}").measure(
             pair, found.trials, 1 - found.confidence, claim.delta, found.at_epsilons
         )
         share = math.inf
-        if measured.support <= claim.delta:
-            # each bound as the epsilon that its event takes, of the one at which it was asked for
+        if sample.support <= claim.delta:
+            # Each event has its own epsilon; divide the epsilon bound at the claimed delta by it.
             share = max(
                 float(epsilon_bound(count.p_low, count.q_high, claim.delta)) / asked
                 for count, asked in zip(
-                    measured.counts, (claim.epsilon, *found.at_epsilons), strict=True
+                    sample.counts, (claim.epsilon, *found.at_epsilons), strict=True
                 )
             )
-        tried.append((more, _noise_left(run.calibration, calibration, more), share))
+        trail.append((more, _noise_left(run.calibration, calibration, more), share))
         return share
 
     def doubled() -> float | None:
@@ -245,7 +245,7 @@ def weakest(found: Audit, run: Run, pairs: list[Pair]) -> Fault | None:
         )
         if again is not pair:
             pair = again
-            tried.clear()
+            trail.clear()
             high = doubled()
     if high is None:
         return None
@@ -253,11 +253,11 @@ def weakest(found: Audit, run: Run, pairs: list[Pair]) -> Fault | None:
     for _ in range(_PLANTED_STEPS):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if reach(middle) >= 1 else (middle, high)
-    with np.errstate(divide="ignore"):  # of what was refuted of nothing
-        logs = np.log(np.array(sorted(tried)))
+    with np.errstate(divide="ignore"):  # Allow log(0): a refuted share of 0 has the logarithm -inf.
+        logs = np.log(np.array(sorted(trail)))
     centre, room = math.log(low * high) / 2, math.log(high / low) / 2
-    # near the threshold the share grows as a power of epsilon: a line through all draws there is
-    # surer than those of the last step alone
+    # Near the threshold, the refuted share is a power of epsilon. So fit a line through all results
+    # near the threshold, which is more certain than the last step alone.
     near = np.isfinite(logs[:, 2]) & (np.abs(logs[:, 2]) < _NEAR)
     if near.sum() > 2:
         x, y = logs[near, 0], logs[near, 2]
@@ -272,20 +272,20 @@ def weakest(found: Audit, run: Run, pairs: list[Pair]) -> Fault | None:
     return Fault(factor, least, most)
 
 
-def _noise_left(whole: Calibration, planted: Calibration, more: float) -> float:
-    """Return the share of the noise that a planted fault leaves.
+def _noise_left(whole: Calibration, faulty: Calibration, more: float) -> float:
+    """Return the share of the noise that remains with a planted fault.
 
-    A sampler's scale is a concentration, and grows. What has no scale that moves, or keeps it to
-    itself, has as much noise less as it has epsilon more.
+    A sampler's scale is a concentration and grows with epsilon. If the scale is unknown or
+    constant, noise is taken as inversely proportional to epsilon.
     """
-    if whole.scale <= 0 or planted.scale in (0.0, whole.scale):
+    if whole.scale <= 0 or faulty.scale in (0.0, whole.scale):
         return 1 / more
-    ratio = planted.scale / whole.scale
+    ratio = faulty.scale / whole.scale
     return min(ratio, 1 / ratio)
 
 
 def default_budget(mechanism: Mechanism, epsilon: float, delta: float | None = None) -> Budget:
-    """Return the budget of an audit: delta 0 for pure claims and 1e-5 for others."""
+    """Return the budget of an audit: delta 0 for pure claims and 1e-5 for other claims."""
     if delta is None:
         delta = DEFAULT_DELTA if mechanism.info.guarantee == "approximate" else 0.0
     return Budget(epsilon, delta)
@@ -295,10 +295,10 @@ def _silent(step: str) -> None:
     """Report nothing."""
 
 
-def _at_epsilons(claimed: float) -> tuple[float, ...]:
-    if claimed >= MOST_EPSILON:
-        return (claimed,)
-    return claimed, math.sqrt(claimed * MOST_EPSILON), MOST_EPSILON
+def _at_epsilons(epsilon: float) -> tuple[float, ...]:
+    if epsilon >= MOST_EPSILON:
+        return (epsilon,)
+    return epsilon, math.sqrt(epsilon * MOST_EPSILON), MOST_EPSILON
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ class Run:
         return generator(self.seed, "audit", self.mechanism.text, *stream, *labels)
 
     def proposed(self) -> list[Pair]:
-        """Return the pairs that geometry and chance propose."""
+        """Return the candidate pairs, from geometry and at random."""
         return candidates(
             self.problem,
             self._generator("pairs"),
@@ -325,29 +325,29 @@ class Run:
             rows=self.mechanism.needs_rows or self.mechanism.info.release == "data",
         )
 
-    def pilot(self, tried: list[Pair], delta: float, trials: int, *, search: bool) -> Pair:
+    def pilot(self, pairs: list[Pair], delta: float, trials: int, *, search: bool) -> Pair:
         """Return the pair of tables that releases distinguish best, by two rounds and a search."""
-        if len(tried) == 1:
-            return tried[0]
-        usual = min(_USUAL_PILOT, trials // len(tried))
+        if len(pairs) == 1:
+            return pairs[0]
+        usual = min(_USUAL_PILOT, trials // len(pairs))
         short = max(_LEAST_PILOT, trials // 40, usual)
         long = max(short, trials // 8)
         rank = {}
-        for place, pair in enumerate(tried):
-            self.progress(f"pilot {place + 1} of {len(tried)}: {pair.name}")
+        for place, pair in enumerate(pairs):
+            self.progress(f"pilot {place + 1} of {len(pairs)}: {pair.name}")
             rank[place] = self._told(pair, delta, short, place, "short")
         finalists = sorted(rank, key=lambda place: (rank[place], -place))[-_FINALISTS:]
         values = {}
         for place in finalists:
-            self.progress(f"second pilot: {tried[place].name}")
-            values[place] = self._told(tried[place], delta, long, place, "long")
-        # Luck must not win: chance and search have to tell clearly more than geometry.
-        planned = [place for place in finalists if not tried[place].by_chance] or finalists
-        winner = max(planned, key=lambda place: (values[place], -place))
-        best, pair = values[winner], tried[winner]
+            self.progress(f"second pilot: {pairs[place].name}")
+            values[place] = self._told(pairs[place], delta, long, place, "long")
+        # Random and searched pairs must beat geometric pairs by a margin, which excludes luck.
+        places = [place for place in finalists if not pairs[place].by_chance] or finalists
+        winner = max(places, key=lambda place: (values[place], -place))
+        best, pair = values[winner], pairs[winner]
         for place in sorted(finalists):
             if _clearly_more(values[place], best):
-                best, pair = values[place], tried[place]
+                best, pair = values[place], pairs[place]
         if not search:
             return pair
         rng = self._generator("search")
@@ -360,21 +360,21 @@ class Run:
         return pair
 
     def most_telling(
-        self, tried: Sequence[Pair], delta: float, trials: int
+        self, pairs: Sequence[Pair], delta: float, trials: int
     ) -> tuple[tuple[float, float], Pair]:
-        """Return the pair that a short round distinguishes best, after its result."""
+        """Return the best result of a short round, and the pair that gave it."""
         short = max(_LEAST_PILOT, trials // 40)
         values = []
-        for place, pair in enumerate(tried):
-            self.progress(f"pilot {place + 1} of {len(tried)}, d {len(pair.first)}: {pair.name}")
+        for place, pair in enumerate(pairs):
+            self.progress(f"pilot {place + 1} of {len(pairs)}, d {len(pair.first)}: {pair.name}")
             values.append(self._told(pair, delta, short, place, "short"))
-        best = max(range(len(tried)), key=lambda place: (values[place], -place))
-        return values[best], tried[best]
+        best = max(range(len(pairs)), key=lambda place: (values[place], -place))
+        return values[best], pairs[best]
 
     def _told(
         self, pair: Pair, delta: float, trials: int, number: int, stage: str
     ) -> tuple[float, float]:
-        """Return how much a pilot tells: an estimate of epsilon, and a distance where it is 0."""
+        """Return a pilot's estimate of epsilon, and a distance that ranks estimates of 0."""
         view = self._view(pair)
         sides: list[dict[str, FloatArray]] = []
         outside = 0
@@ -391,20 +391,20 @@ class Run:
         _, value = chosen(shapes_of(*sides), _PILOT_ALPHA, epsilon_value(delta))
         apart = distance(sides[0], sides[1])
         if outside:
-            # Releases that one table cannot make cost more than any epsilon: they come first.
+            # If one table can never make a release, no epsilon covers it, so its pair comes first.
             return _ENDLESS * outside / trials, apart
         return max(0.0, value), apart
 
     def _outside(self, pair: Pair, table: int, release: Release) -> int:
-        """Return how many releases the other table can never make: those below it."""
+        """Return how many releases, those below its moment, the other table can never make."""
         if not self.mechanism.dominates_input:
             return 0
         lowest = np.linalg.eigvalsh(release.raw - pair.tables()[1 - table].A)[:, 0]
         return int((lowest < -SUPPORT_ROOM * self.calibration.scale).sum())
 
     def _view(self, pair: Pair) -> EventView:
-        # The scale of matrix and data releases is in units of A; a sampler's is a concentration,
-        # and its frames are of order 1.
+        # For matrices and rows, the noise scale is in units of A. For a subspace, the scale is a
+        # concentration, so use 0: released entries are about 1.
         noise = 0.0 if self.mechanism.info.release == "subspace" else self.calibration.scale
         return EventView(
             pair,
@@ -420,10 +420,10 @@ class Run:
         problem = self.calibration.problem
         entries = problem.d * (problem.n if self.mechanism.needs_rows else problem.d)
         most = max(1, min(5_000, _CHUNK_ENTRIES // entries))
-        drawn = Trials(
+        task = Trials(
             self.mechanism, self.calibration, pair.tables()[table], Batch(rng, trials), most
         )
-        return simulate([drawn], lambda _, release: release)
+        return simulate([task], lambda _, release: release)
 
     def measure(
         self,
@@ -436,9 +436,9 @@ class Run:
         """Return the bounds of a pair, with events chosen on one half and counted on the other."""
         view = self._view(pair)
         self.progress(f"choosing events: {pair.name}")
-        learned, ones, twos = self._first_half(view, pair, half)
+        model, ones, twos = self._first_half(view, pair, half)
         values = [epsilon_value(delta), *(delta_value(epsilon) for epsilon in at_epsilons)]
-        # Half of the error for epsilon, the rest for the deltas and the support.
+        # Half of the allowed error is for epsilon, and the rest is for the deltas and the support.
         levels = [alpha / 4, *(alpha / 4 / (1 + len(at_epsilons)) for _ in at_epsilons)]
         shapes = shapes_of(ones, twos)
         events = [
@@ -446,8 +446,8 @@ class Run:
             for level, value in zip(levels, values, strict=True)
         ]
         self.progress(f"counting: {pair.name}")
-        first, seen_first = self._second_half(view, pair, 0, half, events, learned)
-        second, seen_second = self._second_half(view, pair, 1, half, events, learned)
+        first, seen_first = self._second_half(view, pair, 0, half, events, model)
+        second, seen_second = self._second_half(view, pair, 1, half, events, model)
         counts = []
         for event, level in zip(events, levels, strict=True):
             hits, misses, among = event.count(first[event.score], second[event.score])
@@ -456,9 +456,9 @@ class Run:
             counts.append(Count(event, among, hits, misses, p_low, q_high))
         support = 0.0
         if self.mechanism.dominates_input:
-            # Releases of one table below the other: at most one table can make each, so the
-            # larger count wins and its other probability is 0 by the law, not by counting.
-            # Two counts, one of which is looked at: half of the last share for each.
+            # At most one of the two tables can make releases below the other table. So use the
+            # larger of two counts; its event has probability 0 under the other table. As this
+            # chooses one of two, each count gets half of the last share of the error.
             support = float(lower_limit(max(seen_first, seen_second), half, levels[-1]))
         deltas = [
             max(support, float(delta_bound(count.p_low, count.q_high, epsilon)))
@@ -492,24 +492,24 @@ class Run:
                     break
                 parts.append(view.scores(release))
                 blocks.append(_features(view, release, parts[-1]))
-        held = [(parts[0].keys(), blocks[0].shape[1]) for parts, blocks in
+        layout = [(parts[0].keys(), blocks[0].shape[1]) for parts, blocks in
                 zip(scores, features, strict=True)]  # fmt: skip
-        if held[0] != held[1]:
+        if layout[0] != layout[1]:
             raise CannotRun(
                 self.mechanism.text,
-                "it must release the same arrays of every table; of two neighbours it did not, "
-                "which tells them apart",
+                "a mechanism must release the same set of arrays for every table. For two "
+                "neighbouring tables the sets of arrays differ, which reveals the table",
             )
-        learned = LearnedScores.fit(*(np.concatenate(blocks) for blocks in features))
+        model = LearnedScores.fit(*(np.concatenate(blocks) for blocks in features))
         for stream, parts, blocks in zip(streams, scores, features, strict=True):
-            # The learner has seen these draws; the event is counted on the other half all the same.
+            # The score learned from these releases, but events are counted on the other half.
             for part, block in zip(parts, blocks, strict=True):
-                part[_LEARNED] = learned(block)
+                part[_LEARNED] = model(block)
             for release in stream:
                 part = view.scores(release)
-                part[_LEARNED] = learned(_features(view, release, part))
+                part[_LEARNED] = model(_features(view, release, part))
                 parts.append(part)
-        return learned, _joined(scores[0]), _joined(scores[1])
+        return model, _joined(scores[0]), _joined(scores[1])
 
     def _second_half(
         self,
@@ -518,23 +518,23 @@ class Run:
         table: int,
         half: int,
         events: Sequence[Event],
-        learned: LearnedScores,
+        model: LearnedScores,
     ) -> tuple[dict[str, FloatArray], int]:
-        """Return the chosen scores of the second half, and how many lie below the other table."""
+        """Return the second half's chosen scores, and how many lie below the other table."""
         names = {event.score for event in events}
         parts = []
         outside = 0
         for release in self._releases(pair, table, half, self._generator("second", table)):
             scores = view.scores(release)
             if _LEARNED in names:
-                scores[_LEARNED] = learned(_features(view, release, scores))
+                scores[_LEARNED] = model(_features(view, release, scores))
             parts.append({name: scores[name] for name in names})
             outside += self._outside(pair, table, release)
         return _joined(parts), outside
 
 
 def _clearly_more(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Return whether one pilot told more than another by more than luck explains."""
+    """Return whether one pilot clearly reveals more than another, beyond chance."""
     return one[0] > 1.1 * other[0] and one[1] > other[1]
 
 
@@ -556,34 +556,34 @@ class AuditOptions(Declared):
     mechanism: str | Mechanism = text(  # noqa: RUF009, a declaration
         next(key for key in featured() if not all_mechanisms()[key].info.needs_rows),
         label="Mechanism",
-        help="Mechanism or variant such as mvg[theorem=3].",
+        help="A mechanism or a variant, such as mvg[theorem=3].",
         flag="MECHANISM",
         objects=True,
     )
-    epsilon: float = inherit(Settings, "epsilon", help="The epsilon that is claimed.")
+    epsilon: float = inherit(Settings, "epsilon", help="Epsilon that the mechanism claims.")
     delta: float | None = inherit(
         Settings,
         "delta",
-        help="The delta that is claimed; default 0 for pure claims, "
-        f"{numeral(DEFAULT_DELTA, 6)} for others.",
+        help="Delta that the mechanism claims; default 0 for pure claims, "
+        f"{numeral(DEFAULT_DELTA, 6)} for other claims.",
     )
     dimension: int = integer(
-        DEFAULT_D, 2, 200, label="Features d", help="Features of the synthetic tables."
+        DEFAULT_D, 2, 200, label="Features d", help="Number of features of the synthetic tables."
     )
-    k: int = inherit(Settings, "k", default=DEFAULT_K, high=200, help="Components to release.")
+    k: int = inherit(Settings, "k", default=DEFAULT_K, high=200, help="Number of components.")
     rows: int = integer(
         DEFAULT_N,
         2,
         100_000,
         label="Rows n",
-        help="Rows of the synthetic tables; more rows allow more concentrated tables.",
+        help="Number of rows of the synthetic tables; it limits how concentrated tables can be.",
     )
     relation: str = inherit(Settings, "relation", help="How neighbouring tables differ.")
     rows_a_person: int | None = inherit(
         Settings,
         "rows_a_person",
-        help="At most how many rows one person has: neighbouring tables then differ in all of "
-        "them. Without it they differ in one row.",
+        help="Largest number of rows that one person has; neighbouring tables then differ in all "
+        "rows of one person. Without this option, neighbouring tables differ in one row.",
     )
     domain: str = inherit(
         Settings,
@@ -591,24 +591,25 @@ class AuditOptions(Declared):
         choices={"ball": "rows of length at most 1", "box": "features between -1 and 1"},
         help="Domain of the rows of neighbouring tables.",
     )
-    seed: int = inherit(Settings, "seed", help="Same seed, same bounds.")
+    seed: int = inherit(Settings, "seed", help="The same seed gives the same bounds.")
     trials: int = integer(
         DEFAULT_TRIALS,
         LEAST_TRIALS,
         1_000_000,
         label="Draws",
-        help="Releases of each table to choose events on, and as many to count them on.",
+        help="Number of simulated releases of each table to choose events; another set of the same "
+        "size counts the events.",
     )
     confidence: float = number(
         DEFAULT_CONFIDENCE,
         0.5,
         1 - 1e-12,
         label="Confidence",
-        help="With which all bounds of one audit hold together.",
+        help="Confidence with which all bounds of one audit hold together.",
     )
 
     def variant(self, assignments: Sequence[str] = ()) -> Mechanism:
-        """Return the mechanism, with ``[mechanism.]parameter=value`` assignments made."""
+        """Return the mechanism with ``[mechanism.]parameter=value`` assignments applied."""
         return varied(parse_variant(self.mechanism), assignments)
 
     def run(self, assignments: Sequence[str] = (), progress: OnStep | None = None) -> Audit:
@@ -632,7 +633,7 @@ class AuditOptions(Declared):
 
 
 def varied(mechanism: Mechanism, assignments: Sequence[str]) -> Mechanism:
-    """Return a mechanism with ``[mechanism.]parameter=value`` assignments made."""
+    """Return a mechanism with ``[mechanism.]parameter=value`` assignments applied."""
     for assignment in assignments:
         path, equals, value = assignment.partition("=")
         key, dot, name = path.strip().rpartition(".")

@@ -1,4 +1,4 @@
-"""What every mechanism claims and what holds of it, as rows."""
+"""Tables with every mechanism's claim and verdict."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from dpviz.core.plugins import shell_command
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.mechanisms import Mechanism, all_mechanisms
 
-# The setting at which `mechanisms` states status and evidence.
+# `listing_rows` computes status and evidence for this setting.
 _LISTING_N, _LISTING_D, _LISTING_K = 1_000, 10, 2
 _LISTING_BUDGET = Budget(1.0, 1e-6)
 
 
 def listing_rows() -> list[dict[str, Any]]:
-    """Return one row per mechanism and relation: what it claims and what holds."""
+    """Return one row per mechanism and relation, with its claim, status and evidence."""
     domain = Domain.ball(_LISTING_D)
     rows = []
     for key, cls in all_mechanisms().items():
@@ -50,7 +50,7 @@ CANNOT_RUN = "cannot run here"
 
 
 def every_mechanism() -> list[Mechanism]:
-    """Return each mechanism with its default parameters, in their order."""
+    """Return each mechanism with its default parameters, in registry order."""
     return [cls() for cls in all_mechanisms().values()]
 
 
@@ -63,9 +63,9 @@ def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `CLAIM_COLUMNS`. Missing numbers are None: no claim, or no epsilon that describes the
-        release, or a mechanism that cannot run, whose reason is in the evidence; ``exact`` says
-        whether the epsilon spent is more than an upper bound.
+        `CLAIM_COLUMNS`. A number is None if there is no claim, if no epsilon describes the release,
+        or if the mechanism cannot run (the evidence says why). ``exact`` states whether the actual
+        epsilon is a measurement and not only a bound.
     """
     rows = [_claim_row(mechanism, problem, budget) for mechanism in every_mechanism()]
     return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS))
@@ -73,12 +73,12 @@ def claims_now(problem: Problem, budget: Budget) -> pd.DataFrame:
 
 def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, object]:
     reason, claim = mechanism.why_not(problem, budget), mechanism.claim(problem, budget)
-    spent = status = None
+    loss = status = None
     if reason is None:
-        spent = mechanism.spent(problem, budget)
-        status = mechanism.judged(problem, budget, spent)
-        if spent is not None and not math.isfinite(spent.epsilon):
-            spent = None  # no epsilon describes the release
+        loss = mechanism.spent(problem, budget)
+        status = mechanism.judged(problem, budget, loss)
+        if loss is not None and not math.isfinite(loss.epsilon):
+            loss = None  # An infinite epsilon does not describe a loss, so list none.
     return {
         "key": mechanism.key,
         "mechanism": mechanism.label,
@@ -87,10 +87,10 @@ def _claim_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[s
         "status": CANNOT_RUN if status is None else status.marked,
         "verdict": "" if status is None else str(status.verdict),
         "claimed_epsilon": None if claim is None else claim.epsilon,
-        "spent_epsilon": None if spent is None else spent.epsilon,
-        "exact": spent is not None and spent.exact,
+        "spent_epsilon": None if loss is None else loss.epsilon,
+        "exact": loss is not None and loss.exact,
         "claimed_delta": None if claim is None else claim.delta,
-        "true_delta": None if spent is None else spent.delta_at_epsilon,
+        "true_delta": None if loss is None else loss.delta_at_epsilon,
         "evidence": f"Cannot run here: {reason}." if status is None else status.evidence,
         "command": audit_command(mechanism, problem, budget),
     }
@@ -116,10 +116,11 @@ def audit_command(
     ----------
     mechanism : Mechanism
     problem : Problem
-        Its relation and k are asked for; its n and d are not, since worst cases are made up.
+        The command contains the neighbouring relation and k, but not n and d, because its
+        worst-case tables are synthetic.
     budget : Budget
     d, trials, seed : int
-        Of the audit.
+        Options of the audit.
     """
     words = ["audit", mechanism.text, "--epsilon", parseable(budget.epsilon, 6)]
     if mechanism.info.guarantee == "approximate" and budget.delta > 0:

@@ -1,7 +1,7 @@
-"""What everything stands on: errors, options, streams, texts, what mechanisms see and give.
+"""Foundations of every package: errors, options, streams, texts, inputs and results.
 
-Beside it `dpviz.core.metrics` measures what they give.
+`dpviz.core.metrics` measures the utility of releases.
 """
 
 VERSION = "0.1.0"
-"""Of dpviz, as ``dpviz.__version__`` says it."""
+"""Version of dpviz, as in ``dpviz.__version__``."""

@@ -1,15 +1,14 @@
-"""The precision allocation: which directions get how much of the precision.
+"""The precision allocation: the share of the precision that each direction gets.
 
-An allocation is public. It gives each of d directions a share theta of the
-precision, and says what the directions are: the features, private principal
-directions bought with a share of the budget, or (for teaching, and not
-private) the true ones. Directions are numbered from 1: features in the order
-of the table in use, principal directions by descending variance.
+An allocation is public. It gives each of d directions a share theta of the precision, and states
+the kind of directions: the features, private principal directions released with a share of the
+budget, or (for teaching, and not private) the true ones. Directions are numbered from 1: features
+in the order of the table in use, principal directions by descending variance.
 
 Source
 ------
-Chanyaswad, Dytso, Poor and Mittal 2018, sections 6 and 7. That no direction
-may get less than a floor is ours: without it the noise there is infinite.
+Chanyaswad, Dytso, Poor and Mittal 2018, sections 6 and 7. The least share is an addition of dpviz:
+without a share the noise along a direction is infinite.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SMALLEST_SHARE = 1e-6
 """Least share that a user may give a direction."""
 
 DEFAULT_SHARE = 0.2
-"""Share of the budget that buys private directions, as in the paper's experiments."""
+"""Share of the budget that releases private directions, as in the paper's experiments."""
 
 SHARE_RANGE = (0.01, 0.95)
 
@@ -44,32 +43,32 @@ DIRECTIONS_ALLOWED = (
     f"{numeral(SHARE_RANGE[0], 6)} to {numeral(SHARE_RANGE[1], 6)}, or true"
 )
 
-SUM_TOLERANCE = 1e-6  # shares are written with few digits
+SUM_TOLERANCE = 1e-6  # Users type shares with few digits, so the sum may differ from 1.
 
 
 def refused(allowed: str, given: object) -> InvalidSetting:
-    """Return the error of an allocation that is not allowed."""
+    """Return the error for an allocation that is not allowed."""
     return InvalidSetting("allocation", allowed, given, "--allocation")
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """How precision is shared among directions, and what the directions are.
+    """How precision is shared among directions, and the kind of directions.
 
     Attributes
     ----------
     strategy : {"uniform", "binary", "max-pnr", "custom"}
     directions : {"features", "private", "true"}
     chosen : tuple of int
-        For ``binary``: the chosen directions, from 1, ascending.
+        For ``binary``: numbers of the chosen directions, from 1, ascending.
     tau : float
-        For ``binary``: the share that the chosen ones divide equally, in (0, 1); else 0.
+        For ``binary``: the share that the chosen directions divide equally, in (0, 1); else 0.
     theta : tuple of float
-        For ``custom``: one share per direction, summing to 1.
+        For ``custom``: one share for each direction, with sum 1.
     share : float
-        For ``private``: the share of the budget that buys the directions; else 0.
+        For ``private``: the share of the budget that releases the directions; else 0.
     supplier : str
-        For ``private``: text of the variant that supplies them; empty for the default.
+        For ``private``: text of the variant that supplies the directions; empty for the default.
     """
 
     strategy: str = "uniform"
@@ -94,14 +93,14 @@ class Allocation:
             if not self.chosen or min(self.chosen) < 1:
                 raise refused("a choice of at least one direction, numbered from 1", self.text[0])
             if not SMALLEST_SHARE <= self.tau <= 1 - SMALLEST_SHARE:
-                raise refused("binary with a TAU above 0 and below 1", self.text[0])
+                raise refused("a binary allocation with a TAU above 0 and below 1", self.text[0])
             object.__setattr__(self, "chosen", tuple(sorted(set(self.chosen))))
         if self.strategy == "custom":
             _check_shares(self.theta)
 
     @property
     def text(self) -> tuple[str, str]:
-        """The allocation and the directions as the settings write them."""
+        """Texts of the allocation and of the directions, as settings store them."""
         if self.strategy == "binary":
             written = f"binary:{_joined(self.chosen)}:{format_number(self.tau)}"
         elif self.strategy == "custom":
@@ -119,12 +118,12 @@ class Allocation:
         return self.strategy == "max-pnr"
 
     def check_dimension(self, d: int) -> None:
-        """Raise InvalidSetting if the allocation is not one of d directions."""
+        """Raise InvalidSetting if the allocation does not fit d directions."""
         if self.strategy == "binary":
             if self.chosen[-1] > d:
-                raise refused(f"a choice of directions from 1 to {d}", self.text[0])
+                raise refused(f"a choice of direction numbers from 1 to {d}", self.text[0])
             if len(self.chosen) == d:
-                raise refused(f"a choice of fewer than all {d} directions", self.text[0])
+                raise refused(f"a choice of at most {d - 1} of the {d} directions", self.text[0])
         elif self.strategy == "custom" and len(self.theta) != d:
             raise refused(f"{d} shares, one per direction", f"{len(self.theta)} shares")
 
@@ -134,19 +133,19 @@ class Allocation:
         Raises
         ------
         InvalidSetting
-            If the allocation is not one of d directions, or needs a spectrum.
+            If the allocation does not fit d directions, or needs a spectrum.
         """
         self.check_dimension(d)
         if self.strategy == "uniform":
             return np.full(d, 1.0 / d)
         if self.strategy == "binary":
             theta = np.full(d, (1.0 - self.tau) / (d - len(self.chosen)))
-            # numbered from 1, as people write them
+            # Users number directions from 1, but arrays start at 0.
             theta[np.array(self.chosen) - 1] = self.tau / len(self.chosen)
             return theta
         if self.strategy == "custom":
             return np.array(self.theta) / math.fsum(self.theta)
-        raise refused("one whose shares are known without a spectrum here", self.strategy)
+        raise refused("an allocation that does not depend on a spectrum", self.strategy)
 
 
 UNIFORM = Allocation()
@@ -155,9 +154,9 @@ UNIFORM = Allocation()
 def _check_shares(theta: Sequence[float]) -> None:
     if len(theta) < 2:
         raise refused("at least 2 shares", f"{len(theta)} shares")
-    if not all(share >= SMALLEST_SHARE for share in theta):  # also true for NaN
+    if not all(share >= SMALLEST_SHARE for share in theta):  # This condition also catches NaN.
         raise refused(
-            f"shares of at least {numeral(SMALLEST_SHARE, 6)} each", format_number(min(theta))
+            f"shares that are all at least {numeral(SMALLEST_SHARE, 6)}", format_number(min(theta))
         )
     total = math.fsum(theta)
     if abs(total - 1) > SUM_TOLERANCE:
@@ -174,7 +173,7 @@ def _joined(items: Sequence[object]) -> str:
 
 
 LONGEST_IN_LINK = 20
-"""Most shares that a link carries; more travel in a file."""
+"""Maximum number of shares in a link; more shares need a file."""
 _FILE_ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
@@ -184,12 +183,12 @@ _FILE_ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
 def check_allocation(text: str) -> str:
     """Return an allocation's text in canonical form, before the table is known.
 
-    Names of features stay as they are; `numbered` turns them into numbers.
+    Names of features are kept; `numbered` replaces them by numbers.
 
     Raises
     ------
     InvalidSetting
-        If the text is none of `ALLOCATION_ALLOWED`.
+        If the text has none of the forms in `ALLOCATION_ALLOWED`.
     """
     text = text.strip()
     if text in ("uniform", "max-pnr") or is_file(text):
@@ -200,11 +199,11 @@ def check_allocation(text: str) -> str:
     if kind == "binary" and colon:
         columns, tau = _parse_binary(text)
         tokens = _tokens(columns)
-        # numbers are canonical already; names wait for the table's columns
+        # Numbers need no table, but names can be resolved only with the table's columns.
         if tokens and all(token.isdecimal() for token in tokens):
             chosen = tuple(int(token) for token in tokens)
             return Allocation("binary", chosen=chosen, tau=tau).text[0]
-        Allocation("binary", chosen=(1,), tau=tau)  # checks the share alone
+        Allocation("binary", chosen=(1,), tau=tau)  # This call only checks that the share is valid.
         return f"binary:{columns}:{format_number(tau)}"
     raise refused(ALLOCATION_ALLOWED, text)
 
@@ -212,7 +211,7 @@ def check_allocation(text: str) -> str:
 def check_directions(text: str) -> str:
     """Return the text of the directions in canonical form, or raise InvalidSetting.
 
-    Whether the named mechanism exists is not known here.
+    The function does not check whether the named mechanism exists.
     """
     directions, share, supplier = _parse_directions(text)
     return Allocation(directions=directions, share=share, supplier=supplier).text[1]
@@ -220,7 +219,7 @@ def check_directions(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def parse_allocation(allocation: str, directions: str = "features") -> Allocation:
-    """Return the allocation that two settings texts state.
+    """Return the allocation that two settings texts describe.
 
     Raises
     ------
@@ -231,9 +230,7 @@ def parse_allocation(allocation: str, directions: str = "features") -> Allocatio
     basis, share, supplier = _parse_directions(directions)
     of: dict[str, Any] = {"share": share, "supplier": supplier}
     if not is_numbered(allocation):
-        raise refused(
-            "written with numbers here, or resolved with the table's features", allocation
-        )
+        raise refused("an allocation that numbers its features or directions", allocation)
     kind, _, rest = allocation.partition(":")
     if kind == "binary":
         columns, tau = _parse_binary(allocation)
@@ -259,7 +256,7 @@ def is_numbered(text: str) -> bool:
 
 
 def travels(text: str) -> bool:
-    """Return whether a canonical text may stand in a link: no names, no file, not too long."""
+    """Return whether a canonical text may be part of a link: no names, no file, not too long."""
     short = not text.startswith("custom:") or text.count(",") < LONGEST_IN_LINK
     return is_numbered(text) and short
 
@@ -270,11 +267,11 @@ def numbered(text: str, columns: Sequence[str], directions: str = "features") ->
     Parameters
     ----------
     text : str
-        Canonical, and not a file.
+        An allocation's text in canonical form, and not a file.
     columns : sequence of str
         The features in use, in order.
     directions : str
-        The setting of the directions: principal directions have numbers only.
+        The setting of the directions; principal directions have numbers but no names.
 
     Raises
     ------
@@ -285,7 +282,7 @@ def numbered(text: str, columns: Sequence[str], directions: str = "features") ->
         return text
     listed, tau = _parse_binary(text)
     if directions != "features":
-        raise refused("a choice of direction numbers when directions are not features", text)
+        raise refused("a choice of numbers, because the directions are not features", text)
     chosen = _numbers_of(listed, columns, text)
     return replace(Allocation("binary", chosen=chosen, tau=tau)).text[0]
 
@@ -300,7 +297,7 @@ def of_mapping(theta: Mapping[str, float], columns: Sequence[str], directions: s
     columns : sequence of str
         The features in use, in order.
     directions : str
-        The setting of the directions.
+        The setting that states the directions.
 
     Raises
     ------
@@ -313,13 +310,13 @@ def of_mapping(theta: Mapping[str, float], columns: Sequence[str], directions: s
     for name in theta:
         if name not in names:
             accepted_names = (
-                "a feature of the table" if names == list(columns) else f"1 to {len(columns)}"
+                "its feature" if names == list(columns) else f"a number from 1 to {len(columns)}"
             )
-            raise refused(f"a file whose directions are each {accepted_names}", name)
+            raise refused(f"a file that names each direction by {accepted_names}", name)
     missing = [name for name in names if name not in theta]
     if missing:
         raise refused(
-            f"a file with a share for each of {len(names)} directions; {missing[0]!r} is missing",
+            f"a file with a share for all {len(names)} directions; {missing[0]!r} has no share",
             f"{len(theta)} shares",
         )
     return Allocation("custom", theta=tuple(theta[name] for name in names)).text[0]
@@ -345,7 +342,7 @@ def _parse_directions(text: str) -> tuple[str, float, str]:
 
 def _parse_binary(text: str) -> tuple[str, float]:
     """Return the listed columns and tau of ``binary:COLUMNS:TAU``."""
-    columns, colon, tau = text.partition(":")[2].rpartition(":")  # a name may hold a colon
+    columns, colon, tau = text.partition(":")[2].rpartition(":")  # Names may contain colons.
     try:
         share = number_in(tau)
     except ValueError:
@@ -371,16 +368,16 @@ def _tokens(text: str, separators: str = ",+") -> list[str]:
 
 
 def _numbers_of(listed: str, columns: Sequence[str], text: str) -> tuple[int, ...]:
-    """Return the numbers of features given by number or name; a number is never a name."""
+    """Return the numbers of features given by number or name; a number is not read as a name."""
     number_of_name = {str(number): number for number in range(1, len(columns) + 1)}
     for number, name in enumerate(columns, start=1):
         number_of_name.setdefault(name, number)
-    # A name may hold one separator: try the whole, then commas, then both.
+    # A name may contain separators, so try the whole text, then commas, then all separators.
     for tokens in ([listed], _tokens(listed, ","), _tokens(listed)):
         if all(token in number_of_name for token in tokens):
             return tuple(number_of_name[token] for token in tokens)
     unknown = next(token for token in _tokens(listed) if token not in number_of_name)
     raise refused(
-        f"a choice of features by name or number from 1 to {len(columns)}; {unknown!r} is neither",
+        f"a choice of feature names or numbers from 1 to {len(columns)}; {unknown!r} is unknown",
         text,
     )

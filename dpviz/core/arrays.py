@@ -1,4 +1,4 @@
-"""The array type of the core, an eigenvector's sign, and the nearest numbers on a simplex."""
+"""The array type of the core, the sign of eigenvectors, and projection onto a simplex."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fix_signs(vectors: FloatArray) -> FloatArray:
     """
     largest = np.abs(vectors).argmax(axis=-2, keepdims=True)
     signs = np.sign(np.take_along_axis(vectors, largest, axis=-2))
-    # a column of zeros keeps its sign
+    # If a column is all zeros, use the sign 1, so that the column does not change.
     signs[signs == 0] = 1
     fixed: FloatArray = vectors * signs
     return fixed
@@ -30,14 +30,14 @@ def on_the_simplex(values: FloatArray, most: FloatArray) -> FloatArray:
     ----------
     values : ndarray of shape (size, d)
     most : ndarray of shape (size,)
-        May be infinite.
+        Upper bound of each sum, which may be infinite.
     """
     projected: FloatArray = np.maximum(values, 0.0)
     for row, value, bound in zip(projected, values, most, strict=True):
         if row.sum() <= bound:
             continue
-        # One number is taken from all, so that what is left above zero sums to the bound. Below the
-        # largest, for a bound is lost beside a value that is 1e16 times as large.
+        # Subtract one number from all values, so that the positive results sum to the bound. First
+        # subtract the largest value: rounding loses a bound beside a value 1e16 times as large.
         below = value - value.max()
         order = np.sort(below)[::-1]
         over = (np.cumsum(order) - bound) / np.arange(1, len(order) + 1)

@@ -1,13 +1,13 @@
-"""Summaries of rows by length: how many exceed a radius, and their second moment clipped there.
+"""Summaries of rows by length: counts beyond each radius, and moments of rows clipped there.
 
-Mechanisms that bound each row by themselves ask for no more, and for radii on one grid alone, so
-rows that are not in memory serve as well: in two passes where they can be read again, in one by
-sums for each step of the grid where they cannot.
+Mechanisms that bound rows themselves need only these summaries, and only at radii on one grid. So
+rows need not be in memory: two passes are enough if they can be read again; otherwise one pass sums
+each step of the grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any, Protocol, Self, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.cancelling import check_cancelled
 from dpviz.core.errors import InvalidTable
 from dpviz.core.resources import too_much
 
@@ -22,13 +23,19 @@ PER_OCTAVE = 8
 _LOW, _HIGH = -33 * PER_OCTAVE, 56 * PER_OCTAVE
 _STEPS = np.arange(_LOW, _HIGH + 1)
 GRID: FloatArray = np.ldexp(2.0 ** (_STEPS % PER_OCTAVE / PER_OCTAVE), _STEPS // PER_OCTAVE)
-"""The radii, 2^(j/8), ascending: whole powers of 2 exactly."""
+"""The radii, 2^(j/8), ascending; whole powers of 2 are exact."""
 
-_OCTAVE = GRID[-_LOW : PER_OCTAVE - _LOW] / 2  # the steps from 1/2 to 1, exactly
-_ROOM = 1 + 4 * np.finfo(np.float64).eps  # one rounding to the safe side: no unit row is longer
-_SMALL, _LARGE = 1e-280, 1e280  # squared lengths of rows that need no care
-_BLOCK_ENTRIES = 1 << 17  # 1 MiB of numbers: a block stays in the processor's cache
-_ASK_FROM = 1 << 28  # bytes from which free memory is looked up
+_OCTAVE = GRID[-_LOW : PER_OCTAVE - _LOW] / 2  # These steps of the grid from 1/2 to 1 are exact.
+_ROOM = 1 + 4 * np.finfo(np.float64).eps  # This margin keeps a rounded unit row no longer than 1.
+_SMALL, _LARGE = 1e-280, 1e280  # Squared lengths between these limits do not overflow or vanish.
+_BLOCK_ENTRIES = 1 << 17  # A block has at most 1 MiB of numbers, so that it fits the cache.
+_ASK_FROM = 1 << 28  # Check the free memory from this many bytes on.
+
+
+Pieces = Iterable[tuple[FloatArray, int]]
+"""Rows in pieces of any size, each with the number of rows lost to missing values."""
+RowChange = Callable[[FloatArray], FloatArray]
+"""A function from a block of rows to a changed block of as many rows."""
 
 
 class Lengths(Protocol):
@@ -40,19 +47,19 @@ class Lengths(Protocol):
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Number of rows between neighbours on the grid, shape (len(GRID) + 1,)."""
+        """Number of rows between adjacent radii of the grid, shape (len(GRID) + 1,)."""
 
     def moment(self, radius: float | None) -> FloatArray:
-        """Return the mean of a uu' over u = x/|x|, a = min(1, |x|^2/radius^2), shape (d, d).
+        """Return the mean of a uu', u = x/|x|, a = min(1, |x|^2/radius^2), shape (d, d).
 
-        Without a radius a is 1. Zero rows stay zero.
+        Without a radius, a is 1. Zero rows stay zero.
         """
 
     def everything(self) -> FloatArray:
         """Return the mean of xx', shape (d, d)."""
 
     def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
-        """Return `squares_along` of ``moment(radius)``, without that matrix if this saves work."""
+        """Return `squares_along` of ``moment(radius)``, without that matrix if this is faster."""
 
 
 def squares_along(directions: FloatArray, moment: FloatArray) -> FloatArray:
@@ -74,7 +81,7 @@ def squares_along(directions: FloatArray, moment: FloatArray) -> FloatArray:
 def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
     """Return how many rows are longer than each radius on the grid.
 
-    One row moves each number by at most 1.
+    A change of one row changes each count by at most 1.
     """
     up_to = np.cumsum(lengths.counts)
     counts: FloatArray = (up_to[-1] - up_to[_places_of(radii)]).astype(np.float64)
@@ -88,28 +95,28 @@ def at_rank(lengths: Lengths, rank: float) -> float:
 
 
 def _places_of(radii: FloatArray) -> NDArray[np.intp]:
-    # the grid is geometric, so a radius' place is its logarithm
+    # The grid is geometric, so the logarithm of a radius gives its index.
     steps = np.log2(radii) * PER_OCTAVE
     places: NDArray[np.intp] = np.rint(steps).astype(np.intp) - _LOW
     if (
         np.abs(steps - np.rint(steps)).max(initial=0) > 1e-9
         or not ((places >= 0) & (places < len(GRID))).all()
     ):
-        raise ValueError("rows by their lengths know radii on their grid alone")
+        raise ValueError("summaries by row length can be clipped only at the radii of their grid")
     return places
 
 
 def lengths_of(rows: FloatArray, squares: FloatArray | None = None) -> FloatArray:
     """Return the length of each row, infinite if it overflows or is undefined, shape (n,).
 
-    What `_squares` says of the rows may be given where it is known.
+    If the result of `_squares` is known, it may be passed.
     """
     with np.errstate(over="ignore", under="ignore"):
         squares = _squares(rows) if squares is None else squares
         lengths: FloatArray = np.sqrt(squares)
         odd = _odd(squares)
         if odd.any():
-            # scaled first: the square of an entry of 1e-200 vanishes, and that of 1e200 overflows
+            # Scale first: squares of entries near 1e-200 vanish, and squares near 1e200 overflow.
             largest, unit = _scaled(rows[odd])
             lengths[odd] = largest * np.sqrt(np.square(unit).sum(axis=1))
     return lengths
@@ -123,8 +130,8 @@ def shortened(
 ) -> FloatArray:
     """Return x/radius for short rows and x/|x| for longer ones; without a radius x/|x| for all.
 
-    Each is a function of its own row alone, of length at most 1; zero rows stay zero. What
-    `_squares` says of the rows, and an array for what comes out, may be given.
+    Each result row depends on its own row only and has length at most 1; zero rows stay zero.
+    ``squares`` may be passed if known, and an array ``out`` for the result.
     """
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         squares = _squares(rows) if squares is None else squares
@@ -143,7 +150,7 @@ def shortened(
 
 
 def _squares(rows: FloatArray) -> FloatArray:
-    """Return the squared length of each row, as far as doubles reach, shape (n,)."""
+    """Return the squared length of each row, which may overflow or vanish, shape (n,)."""
     with np.errstate(over="ignore", under="ignore"):
         squares: FloatArray = np.einsum("ij,ij->i", rows, rows)
     return squares
@@ -154,15 +161,15 @@ def _odd(squares: FloatArray) -> NDArray[np.bool_]:
 
 
 def _scaled(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the largest size in each row, and rows divided by it; zero rows stay zero."""
+    """Return each row's largest absolute entry, and rows divided by it; zero rows stay zero."""
     largest = np.abs(rows).max(axis=1)
     return largest, rows / np.where(largest > 0, largest, 1.0)[:, None]
 
 
 def _place(lengths: FloatArray) -> NDArray[np.intp]:
-    """Return the place on the grid of the first radius that a row is no longer than, shape (n,).
+    """Return the grid index of the first radius that is at least a row's length, shape (n,).
 
-    By the binary exponent, then among the eight steps of an octave: a search of the whole grid
+    The search uses the binary exponent, then the eight steps of an octave. Searching the whole grid
     takes twice as long.
     """
     inside = np.fmax(np.fmin(lengths, np.nextafter(GRID[-1], np.inf)), GRID[0])
@@ -178,7 +185,7 @@ def _counted(lengths: FloatArray) -> NDArray[np.int64]:
 
 
 class Counts:
-    """Number of rows between neighbours on the grid, summed over blocks of rows.
+    """Number of rows between adjacent radii of the grid, summed over blocks of rows.
 
     Attributes
     ----------
@@ -196,16 +203,16 @@ class Counts:
         self.counts += _counted(lengths_of(block))
 
     def merge(self, other: Self) -> None:
-        """Add the rows that follow."""
+        """Add the counts of the rows that follow."""
         self.rows += other.rows
         self.dropped += other.dropped
         self.counts += other.counts
 
 
 class _Products:
-    """The sum of xx', of rows as they are or shortened: a sum over blocks of rows.
+    """The sum of xx' over blocks of rows, either as they are or clipped.
 
-    Lengths that are not counted yet are counted on the way, where they are found anyhow.
+    Row lengths are needed anyway, so count them if they are not counted yet.
     """
 
     def __init__(self, d: int, shorten: bool, radius: float | None, count: bool) -> None:
@@ -233,9 +240,9 @@ class _Products:
 
 
 class _Along:
-    """The sum of squares along directions, and of squared lengths, of rows shortened to a radius.
+    """The sums of squares along directions and of squared lengths, of clipped rows.
 
-    One number divides a row's squares and not its d entries.
+    Divide a row's few squares by one number instead of its d entries.
     """
 
     def __init__(self, directions: FloatArray, radius: float) -> None:
@@ -268,7 +275,7 @@ class FoldSum(Protocol):
     dropped: int
 
     def add(self, block: FloatArray, start: int) -> None:
-        """Add a block; ``start`` is the number of its first row."""
+        """Add a block, where ``start`` is the number of its first row."""
 
     def merge(self, other: Self) -> None:
         """Add the sum of the rows that follow."""
@@ -278,20 +285,20 @@ S = TypeVar("S", bound=FoldSum)
 
 
 class Foldable(Protocol):
-    """Rows that can be folded into a sum any number of times, in the same order."""
+    """Rows that can be summed any number of times, in the same order."""
 
     def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all rows; ``new`` makes an empty one."""
+        """Return the sum over all rows; ``new`` makes an empty sum."""
 
 
 class BlockMemory:
-    """Memory for one block after another: fresh pages cost more than the numbers in them."""
+    """Memory reused for one block after another: fresh pages cost more time than the arithmetic."""
 
     def __init__(self) -> None:
         self._held = np.empty((0, 0))
 
     def __reduce__(self) -> tuple[type[BlockMemory], tuple[()]]:
-        return BlockMemory, ()  # nothing in it is worth a journey
+        return BlockMemory, ()  # Pickling drops the content of this memory, which is temporary.
 
     def like(self, block: NDArray[Any]) -> FloatArray:
         """Return an uninitialised array of doubles with a block's shape and order."""
@@ -302,27 +309,72 @@ class BlockMemory:
         return held[: len(block)]
 
 
+def block_rows(d: int, entries: int = _BLOCK_ENTRIES) -> int:
+    """Return how many rows of d features a block has."""
+    return max(256, entries // max(d, 1))
+
+
+class BlocksAgain:
+    """Rows that are not in an array: each pass reads them again, in the same blocks as an array.
+
+    Parameters
+    ----------
+    read : callable
+        A function that yields all rows in pieces, each with its number of rows left out.
+    change : callable
+        A function from a block to a block of as many rows.
+    d : int
+        Number of features after the change.
+    """
+
+    def __init__(self, read: Callable[[], Pieces], change: RowChange, d: int) -> None:
+        self._read, self._change, self._size = read, change, block_rows(d)
+
+    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
+        """Yield each block's first row number and the block, valid until the next block."""
+        for number, block in enumerate(of_size((piece for piece, _ in self._read()), self._size)):
+            check_cancelled()
+            yield number * self._size, self._change(block)
+
+
+def of_size(pieces: Iterable[FloatArray], size: int) -> Iterator[FloatArray]:
+    """Regroup pieces of any size into blocks of ``size`` rows, each valid until the next block."""
+    held, filled = np.empty((0, 0)), 0
+    for piece in pieces:
+        if not len(held):
+            held = np.empty((size, piece.shape[1]))
+        while len(piece):
+            part, piece = np.split(piece, [size - filled])
+            held[filled : filled + len(part)] = part
+            filled += len(part)
+            if filled == size:
+                yield held
+                filled = 0
+    if filled:
+        yield held[:filled]
+
+
 class InBlocks:
-    """Rows of an array, folded a block at a time, each block in doubles.
+    """Rows of an array, summed a block at a time, each block in doubles.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Of any type of real numbers.
+        Any type of real numbers.
     change : callable, optional
-        What each row becomes, from a block to a block of as many rows.
+        A function from a block of rows to a changed block of as many rows.
     d : int, optional
-        Features after the change, if that has another number.
+        Number of features after the change, if different.
     entries : int
-        How many numbers a block has, about.
+        Approximate number of entries in a block.
     room : BlockMemory, optional
-        For blocks that are not in doubles.
+        Memory for blocks that are not in doubles.
     """
 
     def __init__(
         self,
         rows: NDArray[np.generic],
-        change: Callable[[FloatArray], FloatArray] | None = None,
+        change: RowChange | None = None,
         d: int | None = None,
         entries: int = _BLOCK_ENTRIES,
         room: BlockMemory | None = None,
@@ -332,9 +384,8 @@ class InBlocks:
         self._d = rows.shape[1] if d is None else d
 
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the number of the first row of each block, and the block, good until the next."""
-        step = max(256, self._entries // max(self._d, 1))
-        rows = self._rows
+        """Yield each block's first row number and the block, valid until the next block."""
+        step, rows = block_rows(self._d, self._entries), self._rows
         for start in range(0, len(rows), step):
             given = rows[start : start + step]
             if given.dtype == np.float64:
@@ -367,7 +418,7 @@ class ReadAgain:
     source : Foldable
     n, d : int
     counts : ndarray of int, shape (len(GRID) + 1,), optional
-        Where they are known.
+        Known counts of rows, if any.
     """
 
     def __init__(
@@ -377,7 +428,7 @@ class ReadAgain:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Number of rows between neighbours on the grid."""
+        """Number of rows between adjacent radii of the grid."""
         if self._counts is None:
             self._counts = self._source.fold(Counts).counts
         return self._counts
@@ -391,7 +442,7 @@ class ReadAgain:
         return self._mean(shorten=False, radius=None)
 
     def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
-        """Return the mean squares of clipped rows along directions, then the rest."""
+        """Return the mean squares of clipped rows along directions, then of the rest."""
         if 2 * directions.shape[1] > self._d:
             return squares_along(directions, self.moment(radius))
         summed = self._source.fold(lambda: _Along(directions, radius))
@@ -406,25 +457,25 @@ class ReadAgain:
 
 
 class ByLength:
-    """Summaries of rows by length from sums per step of the grid, in one pass over the rows.
+    """Summaries of rows by length from one sum for each grid step, in one pass over the rows.
 
     Parameters
     ----------
     d : int
     beside : ByLength, optional
-        Whose memory for blocks it shares.
+        Summaries whose memory for blocks is shared.
 
     Raises
     ------
     InvalidTable
-        If this machine has no memory for them.
+        If this machine lacks memory for the sums.
     """
 
     def __init__(self, d: int, beside: ByLength | None = None) -> None:
         self.rows = self.dropped = 0
         self.d = d
         self.counts = np.zeros(len(GRID) + 1, dtype=np.int64)
-        # by place: of rows in units of the end of their step, and of unit rows
+        # Each grid step has two sums of products: of scaled rows, and of rows with length 1.
         self._products: dict[int, tuple[FloatArray, FloatArray]] = {}
         self._rooms: tuple[BlockMemory, BlockMemory] = (
             (BlockMemory(), BlockMemory()) if beside is None else beside._rooms
@@ -440,15 +491,15 @@ class ByLength:
         self.rows += len(block)
         squares = _squares(block)
         lengths = lengths_of(block, squares)
-        # 16 bits, whose sort is by digits
+        # NumPy sorts 16-bit numbers fast, by their digits.
         places = _place(lengths).astype(np.uint16)
         self.counts += np.bincount(places, minlength=len(GRID) + 1)
         order = np.argsort(places, kind="stable")
-        # rows of one step together, so that each step is one product
+        # Group rows by grid step, because one matrix product can then handle a whole step.
         places, squares = places[order], squares[order]
         ends = [0, *(np.flatnonzero(np.diff(places)) + 1), len(places)]
         for first, stop in pairwise(ends):
-            # a step at a time, which stays in the processor's cache
+            # Copy the rows of one grid step at a time, which fit the processor's cache.
             place, part = int(places[first]), slice(first, stop)
             inside = self._rooms[0].like(block[part])
             np.take(block, order[part], axis=0, out=inside, mode="clip")
@@ -456,7 +507,7 @@ class ByLength:
             if 0 < place < len(GRID):
                 products = inside.T @ inside
                 products /= (GRID[place] * _ROOM) ** 2
-            else:  # rows whose squares may vanish or overflow
+            else:  # Squares of very short or long rows may vanish or overflow.
                 with np.errstate(under="ignore"):
                     within = lengths[order[part]] / GRID[min(place, len(GRID) - 1)]
                     inside = ones * np.minimum(within, 1.0)[:, None]
@@ -464,7 +515,7 @@ class ByLength:
             self._add(place, products, ones.T @ ones)
 
     def merge(self, other: Self) -> None:
-        """Add the rows that follow."""
+        """Add the counts of the rows that follow."""
         self.rows += other.rows
         self.dropped += other.dropped
         self.counts += other.counts
@@ -473,13 +524,13 @@ class ByLength:
 
     @property
     def arrays(self) -> list[FloatArray]:
-        """All arrays of the summary, in order."""
+        """All arrays of the summary, in a fixed order."""
         held = [self._products[place] for place in sorted(self._products)]
         return [self.counts.astype(np.float64), *(array for pair in held for array in pair)]
 
     def moment(self, radius: float | None) -> FloatArray:
         """Return the second moment of clipped rows, at a radius on the grid."""
-        # rows beyond the radius count as unit rows, those within by their length over it
+        # Rows longer than the radius count as length 1; other rows are divided by the radius.
         last = -1 if radius is None else int(_places_of(np.array([radius]))[0])
         total = np.zeros((self.d, self.d))
         for place in sorted(self._products):
@@ -488,14 +539,14 @@ class ByLength:
         return symmetric_mean(total, self.rows)
 
     def everything(self) -> FloatArray:
-        """Return the second moment of the rows; rows beyond the grid count as its last radius."""
+        """Return the second moment of the rows; rows beyond the last radius count as long as it."""
         total = np.zeros((self.d, self.d))
         for place in sorted(self._products):
             total += self._products[place][0] * GRID[min(place, len(GRID) - 1)] ** 2
         return symmetric_mean(total, self.rows)
 
     def squares_along(self, directions: FloatArray, radius: float) -> FloatArray:
-        """Return the mean squares of clipped rows along directions, then the rest."""
+        """Return the mean squares of clipped rows along directions, then of the rest."""
         return squares_along(directions, self.moment(radius))
 
     def _add(self, place: int, inside: FloatArray, unit: FloatArray) -> None:
@@ -507,13 +558,13 @@ class ByLength:
         size = 16.0 * self.d**2
         if size * (len(self._products) + 1) > _ASK_FROM and (reason := too_much(size)):
             raise InvalidTable(
-                f"rows of {self.d:,} features by their lengths take {reason}: leave columns out."
+                f"summaries by row length for {self.d:,} features take {reason}: leave columns out."
             )
         self._products[place] = (inside, unit)
 
 
 def symmetric_mean(products: FloatArray, n: int) -> FloatArray:
-    """Return a sum of products over n, symmetric to the last bit."""
+    """Return a sum of products divided by n, made exactly symmetric."""
     mean = products / n
     symmetric: FloatArray = (mean + mean.T) / 2
     return symmetric

@@ -1,8 +1,8 @@
 """Cancellation of long work.
 
-Loops that can run for minutes call `check_cancelled` each time round. It does nothing, unless the
-caller has asked, for its own thread or task, to be told: a page then sees whether its visitor has
-moved on. Nothing that is computed depends on it.
+Loops that can run for minutes call `check_cancelled` in each iteration. `check_cancelled` does
+nothing unless the caller registered a check for its own thread or task. With a check, a page learns
+whether its visitor has left. Cancellation changes no result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ASKED: ContextVar[Callable[[], None] | None] = ContextVar("asked", default=None
 
 @contextmanager
 def cancelled_by(act: Callable[[], None]) -> Iterator[None]:
-    """Call a function at every `check_cancelled` inside the block; its exception ends the work."""
+    """Call a function at every `check_cancelled` in the block, which ends if it raises."""
     token = _ASKED.set(act)
     try:
         yield
@@ -33,34 +33,34 @@ def cancelled_by(act: Callable[[], None]) -> Iterator[None]:
 
 
 def check_cancelled() -> None:
-    """Call the caller's check for cancellation, if there is one."""
+    """Call the caller's check for cancellation, if the caller registered one."""
     act = _ASKED.get()
     if act is not None:
         act()
 
 
 class _Unwanted(Exception):
-    """Work in a thread whose caller has ended."""
+    """A check that stops a worker thread whose caller has ended."""
 
 
 def in_threads(
     work: Callable[[_In], _Out], items: Sequence[_In], workers: int, look: float = 0.1
 ) -> list[_Out]:
-    """Return the results of work on each item, from threads that end if the caller is cancelled.
+    """Return the results of work on each item, from threads that stop if the caller is cancelled.
 
-    The caller's thread looks up while it waits; what ends it there ends the threads where they
-    next look up.
+    The caller's thread checks for cancellation while it waits; an exception from this check stops
+    the threads at their next check.
 
     Parameters
     ----------
     work : callable
     items : sequence
     workers : int
-        Threads; with one it all happens here.
+        Number of threads; with 1, no thread is started.
     look : float
-        Seconds between two looks of the caller.
+        Seconds between two checks by the caller.
     """
-    if workers == 1 or len(items) < 2 or in_browser():  # where there are no threads
+    if workers == 1 or len(items) < 2 or in_browser():  # Threads do not exist in a browser.
         return [work(item) for item in items]
     ended = threading.Event()
 
@@ -79,7 +79,7 @@ def in_threads(
             while wait(waiting, timeout=look).not_done:
                 check_cancelled()
         except BaseException:
-            # the pool waits for its threads, so each is told before
+            # Leaving the pool waits for its threads, so tell the threads to stop first.
             ended.set()
             raise
     return [future.result() for future in waiting]

@@ -1,8 +1,8 @@
-"""Eigendecompositions of releases, each no larger than its result needs.
+"""Eigendecompositions of releases, each as small as its result permits.
 
-Small matrices go to LAPACK in one batch. Large ones are reduced to tridiagonal form once: all
+Small matrices go to LAPACK in one batch. Large matrices are reduced to tridiagonal form once: all
 eigenvalues come from the tridiagonal matrix in d^2 steps, and only the leading eigenvectors are
-turned back. A spectral norm is a matter of some tens of products with a vector (Lanczos).
+transformed back. A spectral norm takes some tens of matrix-vector products (Lanczos).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from scipy.linalg import eigh_tridiagonal, lapack
 from dpviz.core.arrays import FloatArray
 
 BATCHED_BELOW = 150
-"""Dimension from which one matrix at a time is faster than a batched call; measured."""
+"""Dimension from which one matrix at a time was measured to be faster than a batched call."""
 
 LANCZOS_FROM = 300
-"""Dimension from which a spectral norm by Lanczos is faster than all eigenvalues; measured."""
+"""Dimension from which a spectral norm by Lanczos was measured to beat all eigenvalues."""
 
 _LANCZOS_STEPS = 400
-_ACCURACY = 1e-11  # relative error allowed to a spectral norm, by the residual bound
+_ACCURACY = 1e-11  # The spectral norm may have this relative error.
 
 
 def top_eigen(matrices: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
@@ -31,9 +31,9 @@ def top_eigen(matrices: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     Parameters
     ----------
     matrices : ndarray of shape (size, d, d)
-        Symmetric; only the lower triangles are read.
+        Symmetric matrices; only the lower triangles are read.
     k : int
-        From 1 to d.
+        Number of eigenvectors, from 1 to d.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def _one(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
     reduced, diagonal, beside, tau, wrong = lapack.dsytrd(
         np.array(matrix, order="F"), lower=1, lwork=int(length), overwrite_a=1
     )
-    # all eigenvalues by the root-free QR of the tridiagonal matrix: d^2 steps and no vectors
+    # Root-free QR finds all eigenvalues of a tridiagonal matrix in d^2 steps, without vectors.
     values, unfinished = lapack.dsterf(diagonal, beside)
     if wrong or unfinished:
         return _whole(matrix, k)
@@ -66,7 +66,7 @@ def _one(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
         top = eigh_tridiagonal(diagonal, beside, select="i", select_range=(d - k, d - 1))[1]
     except np.linalg.LinAlgError:
         return _whole(matrix, k)
-    # The reflectors stand below the first subdiagonal and leave the first coordinate alone.
+    # LAPACK stores the reflectors below the first subdiagonal; they keep the first coordinate.
     vectors: FloatArray = np.array(top[:, ::-1], dtype=np.float64, order="F")
     turned, _, wrong = lapack.dormqr(
         "L", "N", np.asfortranarray(reduced[1:, :-1]), tau, np.asfortranarray(vectors[1:]), 64 * k
@@ -85,7 +85,7 @@ def _whole(matrix: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
 def spectral_norms(matrices: FloatArray) -> FloatArray:
     """Return the spectral norm of each symmetric matrix, shape (size,).
 
-    Relative error at most 1e-9: large matrices go through `largest_in_size`.
+    The relative error is at most 1e-9; large matrices use `largest_in_size`.
     """
     d = matrices.shape[-1]
     if d < LANCZOS_FROM:
@@ -101,21 +101,21 @@ def spectral_norms(matrices: FloatArray) -> FloatArray:
 def residual_norms(
     values: FloatArray, basis: FloatArray, vectors: FloatArray, weights: FloatArray
 ) -> FloatArray:
-    """Return ||A - V diag(w) V'|| for each V and w, A known by its eigendecomposition.
+    """Return ||A - V diag(w) V'|| for each V and w, given the eigendecomposition of A.
 
     Parameters
     ----------
     values : ndarray of shape (r,)
     basis : ndarray of shape (d, r)
-        Eigenvalues and eigenvectors of A, all but zeros at least.
+        Eigenvalues and eigenvectors of A; zero eigenvalues may be missing.
     vectors : ndarray of shape (size, d, k)
     weights : ndarray of shape (size, k)
 
     Returns
     -------
     ndarray of shape (size,)
-        In the eigenbasis the matrix is diagonal minus one of rank k, so a product with a vector
-        costs d k.
+        Spectral norms. In the eigenbasis the matrix is diagonal minus rank k, so a product with a
+        vector costs d k.
     """
     d = len(values)
     if d < len(basis):
@@ -144,7 +144,7 @@ def residual_norms(
 
 def _residual_of_few(values: FloatArray, basis: FloatArray, V: FloatArray, w: FloatArray) -> float:
     """Return ||U diag(values) U' - V diag(w) V'||, in the space that U and V span together."""
-    # outside the span of both the matrix is zero, so its norm is that of the small one
+    # Outside the space that both matrices span, the difference is 0, so the norm is the same.
     both = np.concatenate([basis, V], axis=1)
     frame = np.linalg.qr(both).Q
     inside = frame.T @ both
@@ -153,20 +153,20 @@ def _residual_of_few(values: FloatArray, basis: FloatArray, V: FloatArray, w: Fl
 
 
 def largest_in_size(product: Callable[[FloatArray], FloatArray], d: int) -> float | None:
-    """Return the largest eigenvalue in size of a symmetric operator, or None if it is too slow.
+    """Return the largest absolute eigenvalue of a symmetric operator, or None if too slow.
 
     Parameters
     ----------
     product : callable
-        A vector of shape (d,) to its image.
+        A function that maps a vector of shape (d,) to its image.
     d : int
 
     Notes
     -----
     Lanczos with full reorthogonalisation from a fixed start. A Ritz value with residual r and the
     gap g to the other Ritz values on its side is off by at most r^2/g (Kaniel, Paige and Saad), so
-    the process ends once that is below 1e-11 of the norm at both ends of the spectrum that can
-    hold the largest.
+    the process ends once r^2/g is below 1e-11 of the norm at each end of the spectrum that can hold
+    the largest.
     """
     start = np.cos(np.arange(d, dtype=np.float64) * 1.618) + 0.5 * np.sin(np.arange(d) ** 2.0)
     basis = np.empty((min(d, _LANCZOS_STEPS), d))
@@ -175,7 +175,7 @@ def largest_in_size(product: Callable[[FloatArray], FloatArray], d: int) -> floa
     for step in range(len(basis)):
         image = product(basis[step])
         diagonal[step] = image @ basis[step]
-        # twice is enough
+        # Orthogonalise twice, which is enough for full precision.
         for _ in range(2):
             image = image - basis[: step + 1].T @ (basis[: step + 1] @ image)
         length = beside[step] = math.sqrt(float(image @ image))
@@ -192,7 +192,7 @@ def largest_in_size(product: Callable[[FloatArray], FloatArray], d: int) -> floa
 
 
 def _settled(diagonal: FloatArray, beside: FloatArray, d: int) -> float | None:
-    """Return the norm of the tridiagonal matrix where its residual bound says it has settled."""
+    """Return the tridiagonal matrix's norm if the residual bound shows convergence, else None."""
     if len(diagonal) == 1:
         return float(abs(diagonal[0])) if beside[0] == 0 else None
     values, vectors = eigh_tridiagonal(diagonal, beside[:-1])
@@ -202,8 +202,8 @@ def _settled(diagonal: FloatArray, beside: FloatArray, d: int) -> float | None:
         return norm
     for end, next_to in ((0, 1), (-1, -2)):
         if abs(values[end]) + residuals[end] < norm * (1 - 1e-3):
-            continue  # this end cannot hold the largest
-        # below the residual the gap tells nothing: the quotient is then the residual itself
+            continue  # This end of the spectrum has a smaller eigenvalue.
+        # Use no gap below the residual: the division then gives the residual itself.
         gap = max(abs(values[end] - values[next_to]) - residuals[next_to], residuals[end], 1e-300)
         if min(residuals[end], residuals[end] ** 2 / gap) > _ACCURACY * norm:
             return None

@@ -1,9 +1,9 @@
-"""The entries of a preparation in one vocabulary: bounds, centre, scale and row bound.
+"""The entries of a preparation in one format: bounds, centre, scale and row-norm bound.
 
-Each is a public value, taken from the data, or private, and whoever states one (a keyword, a
-parameter of `dpviz.PrivatePCA`, a command, a link) may write it in any of these forms. Here they
-become the one text that settings keep, or `FeatureBounds` where one text cannot hold them; and
-`Entries`, by which a comparison, the estimator and a release all prepare their rows.
+Each entry is public, taken from the data, or private. Callers (a keyword, a parameter of
+`dpviz.PrivatePCA`, a command, a link) may write an entry in any of these forms. This module turns
+them into the one text that settings store, or `FeatureBounds` if one text is not enough. A
+comparison, the estimator and a release all prepare their rows by `Entries`.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from dpviz.core.number_text import number_in, numeral
 from dpviz.core.params import format_number, quotable
 
 FROM_DATA = "from data (not private)"
-"""What an entry is called that is taken from the data, in words that nobody overlooks."""
+"""Word for an entry taken from the data, long enough to be noticed."""
 PRIVATE = "private"
-"""What a step of the preparation is called that is paid for out of the budget."""
+"""Word for a step of the preparation that uses part of the budget."""
 PUBLIC = "public"
 MIDPOINT = "midpoint"
 UNIT = "unit"
-"""In the place of a row bound: every row is scaled to length one."""
+"""Word that replaces a row-norm bound: every row is scaled to length one."""
 LARGEST, SMALLEST = 1e100, 1e-100
-"""Sizes of what is declared of rows: their squares, summed, are still ordinary numbers."""
+"""Range of declared row sizes in which sums of squares neither overflow nor vanish."""
 ROW_BOUND_ALLOWED = (
     "max, a number from 1e-100 to 1e100, none, private:adaptive, or private:Q or quantile:Q with Q "
     "above 0 and at most 1"
@@ -40,26 +40,26 @@ BOUNDS_WORDS = ("max", "known", PRIVATE)
 BOUNDS_ALLOWED = "max, known, private, LOW:HIGH or the path of a CSV or Parquet file"
 ADAPTIVE = f"{PRIVATE}:adaptive"
 USUAL_LEVEL = 0.9
-"""The quantile of the row lengths that a private row bound seeks where nothing else is said."""
+"""Default quantile of the row lengths for a private row-norm bound."""
 UNDECLARED = "none"
-"""What a row bound is called where none is declared."""
+"""Word for a row-norm bound that is not declared."""
 GIVEN = "given"
-"""What settings say of bounds that were handed in feature by feature."""
+"""Text in settings for bounds that were passed feature by feature."""
 
 Pairs = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class FeatureBounds:
-    """Public low and high of each feature, stated one by one.
+    """Public lower and upper limit of each feature.
 
     Attributes
     ----------
     low, high : tuple of float
     names : tuple of str or None
-        Of the features; None where they follow the columns of the table.
+        Feature names; None if bounds follow the columns of the table.
     text : str
-        What settings say of them: `GIVEN`, or the file that they were read from.
+        Text in settings: `GIVEN`, or the file of the bounds.
     """
 
     low: tuple[float, ...]
@@ -74,7 +74,7 @@ class FeatureBounds:
         Raises
         ------
         InvalidSetting
-            If a value is no pair of numbers.
+            If a value is not a pair of numbers.
         """
         try:
             sides = [(float(low), float(high)) for low, high in pairs.values()]
@@ -88,7 +88,7 @@ class FeatureBounds:
 
     @property
     def pairs(self) -> dict[str, tuple[float, float]]:
-        """Low and high by name; empty where they have none."""
+        """Low and high by name; empty if the bounds have no names."""
         return dict(zip(self.names or (), zip(self.low, self.high, strict=True), strict=False))
 
     def of(self, columns: Sequence[str], among: Sequence[str] = ()) -> FloatArray:
@@ -98,12 +98,12 @@ class FeatureBounds:
         ----------
         columns : sequence of str
         among : sequence of str
-            All columns of the table, where bounds without names may be those of all.
+            All columns of the table; bounds without names may refer to all columns.
 
         Raises
         ------
         InvalidSetting
-            If a column has none, or they are not finite numbers in order.
+            If a column has no bounds, or they are not finite numbers in order.
         """
         if self.names is None:
             bounds = self._by_place(columns, among)
@@ -113,13 +113,13 @@ class FeatureBounds:
             if missing:
                 raise InvalidSetting(
                     "feature bounds",
-                    f"given for every feature; {missing[0]!r} is missing",
+                    f"given for every feature; {missing[0]!r} has no bounds",
                     f"{len(pairs)} of them" if self.text == GIVEN else self.text,
                     "--bounds",
                 )
             bounds = np.array([pairs[name] for name in columns], dtype=float).T
         for name, low, high in zip(columns, *bounds, strict=True):
-            # a constant column has equal bounds
+            # Lower and upper bound may be equal, because a column may be constant.
             if not _is_range(low, high) and not (low == high and abs(low) <= LARGEST):
                 raise InvalidSetting(
                     f"the bounds of {name!r}",
@@ -147,7 +147,7 @@ class FeatureBounds:
 class Public:
     """A public value, known without the rows: a number, numbers by feature, bounds or a word.
 
-    None is what nobody states.
+    The value, or None if no value is stated.
     """
 
     value: Any = None
@@ -155,14 +155,14 @@ class Public:
 
 @dataclass(frozen=True)
 class FromData:
-    """A value computed from the rows without protection; a row-norm bound as a quantile."""
+    """A value computed from the rows without protection; for a row-norm bound, a quantile."""
 
     value: Any = None
 
 
 @dataclass(frozen=True)
 class Private:
-    """A value released with a share of the budget, and how; until then a placeholder."""
+    """A value released with a share of the budget, and its method; a placeholder until released."""
 
     share: float
     value: Any = None
@@ -177,9 +177,9 @@ def source_of(value: str | FeatureBounds | None, share: float = 0.0) -> Source:
     Parameters
     ----------
     value : str, FeatureBounds or None
-        Canonical. Of a text that is no word, number or pair it is taken that it names a file.
+        In canonical form. Any text that is not a word, number or pair counts as a file name.
     share : float
-        Of the budget, where it is private.
+        Share of the budget, if the entry is private.
     """
     if not isinstance(value, str):
         return Public(value)
@@ -199,7 +199,8 @@ class Entries:
     Attributes
     ----------
     bounds, center, scale, row_bound, count : Source
-        Rows are cut to the bounds, centred, divided by the scale, and shortened to the row bound.
+        Rows are clipped to the bounds, centred, divided by the scale, and clipped to the row-norm
+        bound.
     """
 
     bounds: Source = Public()
@@ -210,7 +211,7 @@ class Entries:
 
     @property
     def private(self) -> dict[str, Private]:
-        """Private entries by the name of the step that releases them."""
+        """Private entries, keyed by the name of the step that releases them."""
         steps = {
             "count": self.count, "mean": self.center, "scale": self.scale,
             "bound": self.row_bound, "range": self.bounds,
@@ -219,7 +220,7 @@ class Entries:
 
     @property
     def asks_rows(self) -> str:
-        """Name of the entry that needs the rows before they are summed; empty if none does."""
+        """Name of the entry that needs the rows before rows are summed; else empty."""
         names = ("center", "scale", "row_bound", "bounds")
         return next((name for name in names if not isinstance(getattr(self, name), Public)), "")
 
@@ -229,7 +230,7 @@ class Entries:
         Parameters
         ----------
         columns, among : sequence of str
-            As `FeatureBounds.of` takes them.
+            The same columns as in `FeatureBounds.of`.
         """
         stated = self.bounds.value if isinstance(self.bounds, Public) else None
         if isinstance(stated, FeatureBounds):
@@ -241,8 +242,9 @@ class Entries:
 def bounds_of(value: Any, words: str = BOUNDS_ALLOWED) -> Any:
     """Return feature bounds in canonical form: a text, or `FeatureBounds`.
 
-    ``(0, 10)`` and ``"0:10"`` are one pair for all features; ``{name: (low, high)}``, a pair of
-    arrays and the path of a file say it of each. ``words`` are the texts that may stand for them.
+    ``(0, 10)`` and ``"0:10"`` are one pair for all features. ``{name: (low, high)}``, a pair of
+    arrays and the path of a file give a pair for each feature. ``words`` are the other texts
+    allowed.
     """
     if isinstance(value, FeatureBounds):
         return value
@@ -267,7 +269,7 @@ def bounds_of(value: Any, words: str = BOUNDS_ALLOWED) -> Any:
     if max(low.ndim, high.ndim) > 1 or not low.size or not high.size:
         raise error
     try:
-        # one number on one side serves all features
+        # A single number as the lower or upper bound applies to all features.
         low, high = np.broadcast_arrays(low, high)
     except ValueError:
         raise error from None
@@ -282,10 +284,10 @@ def from_data_as(word: str) -> Callable[[Any], Any]:
 def row_bound_of(value: Any) -> Any:
     """Return a row-norm bound in canonical form: one text for each meaning."""
     if not isinstance(value, str):
-        # True is a number in Python, and no length
+        # Refuse True and False, which are numbers in Python but are not lengths.
         if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
             return value
-        # no float is as large as an int may be
+        # A Python integer may be too large for a float, so compare first.
         return row_bound_of(format_number(float(value) if value <= LARGEST else math.inf))
     others = {FROM_DATA: "max", "adaptive": ADAPTIVE, PRIVATE: f"{PRIVATE}:{USUAL_LEVEL}"}
     value = others.get(value, value)
@@ -310,7 +312,7 @@ def pair_of(value: str) -> tuple[float, float] | None:
     Raises
     ------
     InvalidSetting
-        If they are not finite, or not in order.
+        If the numbers are not finite, or not in order.
     """
     first, colon, second = value.partition(":")
     try:
@@ -345,12 +347,12 @@ def names_file(value: str | FeatureBounds) -> bool:
 
 
 OTHER = "other"
-"""Stands for every label that is none of the declared categories."""
+"""Label that replaces every label outside the declared categories."""
 MOST_CATEGORIES = 50
 
 
 def kinds_of(categories: Sequence[str]) -> tuple[str, ...]:
-    """Return the label's categories: the declared ones and `OTHER`."""
+    """Return the label's categories: the declared categories and `OTHER`."""
     return (*categories, *([] if OTHER in categories or not categories else [OTHER]))
 
 
@@ -360,7 +362,7 @@ def stated_categories(given: Sequence[str]) -> tuple[str, ...]:
     Raises
     ------
     InvalidSetting
-        If it is none, or longer than `MOST_CATEGORIES`.
+        If there is no category, or more than `MOST_CATEGORIES`.
     """
     allowed = f"at most {MOST_CATEGORIES} different texts, each on one line"
     texts = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)

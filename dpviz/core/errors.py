@@ -1,8 +1,7 @@
 """Errors that a user can cause; any other exception is a bug.
 
-A message is one sentence that names the input, the allowed range and what was
-given. It never carries a value or statistic of the data: line and column
-numbers, names and shapes are fine.
+A message is one sentence that names the input, the allowed range and the given value. The message
+never contains a value or statistic of the data: line and column numbers, names and shapes are fine.
 """
 
 from __future__ import annotations
@@ -13,34 +12,34 @@ from difflib import get_close_matches
 from typing import Any
 
 QUOTED = 60
-"""Most characters of a file, a link or a setting that a message quotes at a time."""
+"""Maximum number of quoted characters of a file, a link or a setting in a message."""
 
 
-# what Markdown and HTML make live; a blank behind it keeps it text
+# Markdown and HTML interpret these characters as markup, unless a blank follows.
 _LIVE = re.compile(r"\](?=[(\[:])|:(?=//)|<(?=[A-Za-z/!])|\bwww(?=\.)", re.IGNORECASE)
 
 
 def printable(text: object, most: int | None = QUOTED) -> str:
-    """Return a text as one line of printable characters, cut to a length.
+    """Return a text as one line of printable characters, shortened to a length.
 
-    Line ends, control characters and marks that turn the direction of writing
-    become blanks: what is quoted can neither forge a line nor hide one. Where a
-    browser would make a link, a picture or a tag of it, a blank parts the marks.
+    Line ends, control characters and marks that change the writing direction become blanks, so a
+    quoted text can neither forge nor hide a line. A blank splits marks from which a browser would
+    make a link, an image or a tag.
 
     Parameters
     ----------
     text : object
-        Shown as `str` shows it.
+        Any value, shown as by `str`.
     most : int or None
-        Characters that stay; a longer text ends in three dots. None cuts nothing.
+        Maximum number of characters; a longer text ends in three dots. With None, nothing is cut.
     """
     try:
         whole = str(text)
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
+    except ValueError:  # Python refuses to write integers of over 4,300 digits.
         whole = f"a {type(text).__name__} too long to be written"
     if most is not None:
-        whole = whole[: 16 * most]  # a pasted file need not be walked through
-    if not whole.isprintable():  # a search asks for thousands of reasons
+        whole = whole[: 16 * most]  # A pasted text may be long, so do not search all of it.
+    if not whole.isprintable():  # This test saves time: a search creates many messages.
         whole = "".join(c if c.isprintable() else " " for c in whole)
     line = " ".join(whole.split())
     if most is not None:
@@ -49,32 +48,32 @@ def printable(text: object, most: int | None = QUOTED) -> str:
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """Return the word nearest to a mistyped one, as a phrase in brackets; empty if none is near.
+    """Return the allowed word nearest to a mistyped one, in brackets; empty if none is near.
 
     Parameters
     ----------
     given : object
-        What was typed.
+        The mistyped word.
     known : iterable of str
-        What may stand there.
+        The allowed words.
     """
     near = get_close_matches(str(given)[:QUOTED], list(known), 1, 0.7)
     return f" (did you mean {near[0]}?)" if near and near[0] != given else ""
 
 
 class DpvizError(ValueError):
-    """Base of every error that is the input's fault, shown without a traceback."""
+    """Base of every error that the input causes, shown without a traceback."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(printable(sentence, None))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let it come back from a worker as it was, whatever its class is made from."""
+        """Pickle the error so that workers return it unchanged, whatever its class's arguments."""
         return _again, (type(self), self.args, self.__dict__)
 
 
 def _again(kind: type[DpvizError], words: tuple[Any, ...], state: dict[str, Any]) -> DpvizError:
-    # not through __init__: each class asks for arguments of its own
+    # Do not call __init__, because the arguments differ from class to class.
     error = kind.__new__(kind)
     error.args = words
     error.__dict__.update(state)
@@ -89,11 +88,11 @@ class InvalidSetting(DpvizError):
     name : str
         Field name, as in ``Settings``.
     allowed : str
-        The allowed range in words, completing "must be ...".
+        The allowed range in words, to complete "must be ...".
     given : object
-        What was given, shown as text.
+        The given value, shown as text.
     flag : str, optional
-        Command-line spelling; the command line shows it in place of the name.
+        Command-line spelling, which the command line shows instead of the name.
     """
 
     def __init__(self, name: str, allowed: str, given: object, flag: str | None = None) -> None:
@@ -104,13 +103,13 @@ class InvalidSetting(DpvizError):
         super().__init__(self._sentence(name))
 
     def _sentence(self, subject: str) -> str:
-        # a choice among words is where a typing error can be guessed
+        # Suggest a spelling only if the setting is a choice among words.
         _, some, words = self.allowed.partition("one of ")
         hint = did_you_mean(self.given, words.split(", ")) if some else ""
         return f"{subject} must be {self.allowed}; got {printable(self.given)!r}{hint}."
 
     def as_option(self) -> str:
-        """Return the sentence with the command-line spelling of the setting."""
+        """Return the message with the command-line spelling of the setting."""
         return printable(self._sentence(self.flag), None)
 
 
@@ -123,7 +122,7 @@ class InvalidTable(DpvizError):
 
 
 class OtherEncoding(InvalidTable):
-    """A text has another encoding than it was read with; `encoding` names a likely one."""
+    """A text has another encoding than expected; `encoding` names a likely encoding."""
 
     def __init__(self, message: str, encoding: str = "") -> None:
         super().__init__(message)
@@ -131,11 +130,11 @@ class OtherEncoding(InvalidTable):
 
 
 class CannotWrite(DpvizError):
-    """A file cannot be written; the message says why, and nothing half-written is left."""
+    """A file cannot be written; the message gives the reason, and no partial file is left."""
 
 
 class NotAvailable(DpvizError):
-    """Something is not available, such as a remote data set; the message says how to get it."""
+    """Something is not available, such as a remote data set; the message explains how to get it."""
 
 
 class CannotRun(DpvizError):
@@ -144,9 +143,9 @@ class CannotRun(DpvizError):
     Parameters
     ----------
     mechanism : str
-        Text of the variant.
+        Text of the mechanism's variant.
     reason : str
-        Sentence fragment saying why and what would be needed.
+        The reason and the requirement, as a sentence fragment.
     """
 
     def __init__(self, mechanism: str, reason: str) -> None:

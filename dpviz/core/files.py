@@ -1,6 +1,6 @@
-"""Files: their places, atomic writing, JSON and CSV.
+"""Files: locations, atomic writing, JSON and CSV.
 
-Every command and page writes the same bytes for the same answer.
+Every command and page writes the same bytes for equal results.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 
 PACKAGE = Path(__file__).resolve().parents[1]
-"""The folder of the package itself, the root of every room."""
+"""The folder of the package itself, the root of its subpackages."""
 
 
 def app_path() -> Path:
-    """Return the absolute path of ``app.py``, the script to give to Streamlit.
+    """Return the absolute path of ``app.py``, the script that Streamlit runs.
 
     Returns
     -------
     Path
-        The wheel's copy if there is one, otherwise the file beside the package.
+        Use the wheel's copy if there is one, otherwise the file beside the package.
 
     Raises
     ------
     FileNotFoundError
-        If neither exists: the package was copied without its dashboard. This is a broken
-        installation and not a user's input, so it is not a ``DpvizError``.
+        If neither copy exists, because the package was copied without its dashboard. The error
+        means a broken installation, not wrong input, so it is not a ``DpvizError``.
     """
     return _root() / "app.py"
 
@@ -51,7 +51,7 @@ def app_path() -> Path:
 def _root() -> Path:
     """Return the folder of ``app.py``, preferring the wheel's copy.
 
-    The wheel's copy comes first: site-packages may hold somebody else's ``app.py``.
+    The wheel's copy comes first: site-packages may hold the ``app.py`` of another package.
     """
     for folder in (PACKAGE / "_app", PACKAGE.parent):
         if (folder / "app.py").is_file():
@@ -76,7 +76,7 @@ def user_cache() -> Path:
 
 
 PART = ".part"
-"""How the name of a file ends that is being written; it begins with a dot."""
+"""Ending of the name of a file being written; the name begins with a dot."""
 
 _REASONS = {
     errno.ENOSPC: "no space is left on the disk",
@@ -96,30 +96,29 @@ _REASONS = {
 
 
 def cannot_write(path: Path, error: OSError) -> CannotWrite:
-    """Return the sentence on a file that the system refused to write."""
+    """Return the error for a file that the system refused to write."""
     reason = _REASONS.get(error.errno or 0, "the system refuses it")
     return CannotWrite(f"{path.name} cannot be written: {reason}.")
 
 
 @contextmanager
 def atomic_write(path: Path, *, private: bool = False) -> Iterator[Path]:
-    """Yield a temporary path beside a file, and replace the file by it at the end.
+    """Yield a temporary path beside a file, which then replaces the file.
 
-    Whatever happens on the way, the file is either what it was or all that was
-    written: a full disk, an interrupt or a kill leaves at most a part beside it,
-    whose name begins with a dot and ends in ``.part``.
+    The file is always either unchanged or complete. A full disk, an interrupt or a kill leaves at
+    most a temporary file beside it, whose name begins with a dot and ends in ``.part``.
 
     Parameters
     ----------
     path : Path
-        Its folder must exist.
+        Path of the file; its folder must exist.
     private : bool
-        Whether only this user may read it; otherwise as if it had been opened by name.
+        Whether only this user may read the file; otherwise permissions are as usual.
 
     Raises
     ------
     CannotWrite
-        If the system refuses.
+        If the system refuses to write.
     """
     aside = _beside(path.parent)
     try:
@@ -140,18 +139,18 @@ class Reserved:
     Parameters
     ----------
     folder : Path
-        Where the file will be.
+        Folder in which the file is written.
     size : int
-        Most bytes that it will have.
+        Maximum size of the file in bytes.
     name : str
-        What a message calls it.
+        Name of the file in messages.
     private : bool
-        Whether only this user may read it; otherwise as if it had been opened by name.
+        Whether only this user may read the file; otherwise permissions are as usual.
 
     Raises
     ------
     CannotWrite
-        If the system refuses; nothing is left.
+        If the system refuses to reserve the space; then no file remains.
     """
 
     def __init__(self, folder: Path, size: int, name: str, *, private: bool = False) -> None:
@@ -171,7 +170,7 @@ class Reserved:
         Raises
         ------
         CannotWrite
-            If the system refuses.
+            If the system refuses to write.
         """
         try:
             self._file.seek(0)
@@ -182,7 +181,7 @@ class Reserved:
             self._file.close()
             if not self._private:
                 os.chmod(self._aside, 0o666 & ~_umask())
-            # durable before it has its name: a name without its content would be a lie
+            # Flush to disk before renaming: readers trust a file that has its final name.
             os.replace(self._aside, path)
             flush_folder(path.parent)
         except OSError as error:
@@ -190,30 +189,30 @@ class Reserved:
 
     def drop(self) -> None:
         """Delete the reserved file, unless it has its final name."""
-        with suppress(OSError, AttributeError):  # it may not have been opened
+        with suppress(OSError, AttributeError):  # The file may not be open, so ignore errors.
             self._file.close()
         _forget(self._aside)
 
 
 def _beside(folder: Path) -> Path:
-    """Return a name for a part; known before the file is there, so that no interrupt leaves it."""
-    # in the same folder: a file is put in another's place within one file system alone
+    """Return a temporary name, known before the file exists so that interrupts can clean it up."""
+    # Use the target's folder: a file can be replaced only within its own file system.
     return folder / f".{secrets.token_hex(8)}{PART}"
 
 
 def _new(path: Path) -> int:
-    """Open a file that was not there, for this user alone."""
+    """Create a new file, readable and writable by this user alone."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
 
 
 def _forget(aside: Path) -> None:
-    with suppress(OSError):  # its folder may be none
+    with suppress(OSError):  # The file may be missing, so ignore errors.
         aside.unlink()
 
 
 def _allocate(handle: int, size: int) -> None:
-    """Take room on the disk, by the system's own call where there is one."""
-    # room that is only promised would run out at the worst moment
+    """Reserve disk space, by the system's own call if there is one."""
+    # Reserve the space now, because the disk could fill up before the final write.
     if hasattr(os, "posix_fallocate"):
         try:
             os.posix_fallocate(handle, 0, size)
@@ -264,11 +263,11 @@ def json_text(value: Any) -> str:
 
 
 class NamedTwice(ValueError):
-    """An object of a JSON text repeats a name; the message completes "it names ..."."""
+    """A name repeats in an object of a JSON text; the message completes "it names ..."."""
 
 
 def named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of a JSON text, or raise `NamedTwice` if a name repeats.
+    """Return an object of a JSON text.
 
     Raises
     ------
@@ -288,20 +287,20 @@ def strict_json(text: str) -> Any:
     Raises
     ------
     ValueError
-        If it is no JSON, nests too deep, or holds NaN, an infinity or a whole number of thousands
-        of digits; `NamedTwice` where an object has a name twice.
+        If the text is not JSON, nests too deep, or holds NaN, an infinity or a whole number of
+        thousands of digits; `NamedTwice` if an object repeats a name.
     """
     try:
         return json.loads(
             text, parse_constant=_refuse, parse_float=_finite, object_pairs_hook=named_once
         )
     except RecursionError:
-        raise ValueError("nested too deep") from None
+        raise ValueError("the JSON is nested too deeply") from None
 
 
 def _finite(number: str) -> float:
     value = float(number)
-    return value if math.isfinite(value) else _refuse(number)  # such as 1e999
+    return value if math.isfinite(value) else _refuse(number)  # Refuse numbers such as 1e999.
 
 
 def _refuse(name: str) -> NoReturn:
@@ -311,22 +310,22 @@ def _refuse(name: str) -> NoReturn:
 # --- tables ---------------------------------------------------------------------------------------
 
 
-# Also their full-width forms, and what some programs skip before they look.
+# Match full-width signs too, and leading characters that some programs skip.
 _RUN = re.compile(r"'*[\t\r\n ]*[=+\-@＝＋－＠]|'*[\t\r]")
 
 
 def guarded(text: str) -> str:
     """Return text that no spreadsheet runs as a formula, with an apostrophe in front if needed.
 
-    Names of files, columns and classes are other people's. A cell that begins with ``=``, ``+``,
-    ``-`` or ``@`` is a formula to a spreadsheet; an apostrophe is how spreadsheets write text
-    themselves, and `unguarded` takes it away again.
+    Names of files, columns and classes come from other people. Spreadsheets run a cell that begins
+    with ``=``, ``+``, ``-`` or ``@`` as a formula. An apostrophe in front marks a text; `unguarded`
+    removes the apostrophe.
     """
     return f"'{text}" if _RUN.match(text) else text
 
 
 def unguarded(text: str) -> str:
-    """Return the original text of a `guarded` one."""
+    """Return the original of a `guarded` text."""
     return text[1:] if text.startswith("'") and _RUN.match(text) else text
 
 
@@ -344,17 +343,17 @@ def write_csv(table: pd.DataFrame, path: Path) -> None:
 
 
 def _guarded_table(table: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the table with its texts guarded, and how it is to be written."""
+    """Return the table with guarded texts, and the options to write it."""
     changed = table.set_axis([_cell(name) for name in table.columns], axis=1)
     texts = [str(name) for name in table.columns]
     for place, kind in enumerate(table.dtypes):
-        if kind.kind in "biufcmM":  # numbers, truth values and times are never run
+        if kind.kind in "biufcmM":  # Spreadsheets do not run values of these types as formulas.
             continue
         cells = [text for text in table.iloc[:, place].unique() if isinstance(text, str)]
         texts += cells
         if any(guarded(text) != text for text in cells):
             changed.isetitem(place, [_cell(cell) for cell in table.iloc[:, place]])
-    # A return within a cell ends it where it is not quoted, and what follows it begins another.
+    # Quote texts with a carriage return, which would otherwise end the cell.
     returns = any("\r" in text for text in texts)
     quoting = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
     return changed, {"index": False, "lineterminator": "\n", "quoting": quoting}
@@ -365,14 +364,14 @@ def _cell(cell: Any) -> Any:
 
 
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
-    """Write a table as CSV or Parquet, by the ending; whole or not at all.
+    """Write a table atomically as CSV or Parquet, by the ending of the file's name.
 
     Raises
     ------
     InvalidSetting
-        If the ending is another, or the folder cannot be written.
+        If the ending is not allowed, or the folder is not writable.
     CannotWrite
-        If the system refuses, such as a full disk.
+        If the system refuses to write, such as on a full disk.
     """
     file = check_out(path)
     with atomic_write(file) as aside:
@@ -389,5 +388,5 @@ def check_out(path: str | Path) -> Path:
         raise InvalidSetting("out", "a path that ends in .csv or .parquet", str(path), "--out")
     folder = file.absolute().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK) or file.is_dir():
-        raise InvalidSetting("out", "in a folder that is there and writable", str(path), "--out")
+        raise InvalidSetting("out", "a file in a writable folder that exists", str(path), "--out")
     return file.absolute()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any, Self
@@ -11,44 +11,44 @@ from typing import Any, Self
 import numpy as np
 
 from dpviz.core.arrays import FloatArray, fix_signs
-from dpviz.core.by_length import InBlocks, Lengths, ReadAgain
+from dpviz.core.by_length import BlocksAgain, InBlocks, Lengths, ReadAgain, RowChange
 
 THIN_FROM = 300
-"""Dimension from which a moment of few rows is kept as its root; below, d x d costs nothing."""
+"""Dimension from which a moment of few rows is stored as its root, not as a d x d matrix."""
 
 THIN_RATIO = 4
-"""A moment is thin where d is at least so many times the number of rows."""
+"""A moment is thin if d is at least this many times the number of rows."""
 
 _KEPT_ENTRIES = 1 << 21
-"""Most entries of other moments of the same rows that are kept: 16 MB, or one of any size."""
+"""Maximum number of entries of cached moments of the same rows: 16 MB, or one of any size."""
 
 
 class SecondMoment:
     """A = X'X/n of n bounded rows.
 
-    Where d is far above n it is kept as its root G, A = G'G, and nothing that is exact about it
-    (eigenvalues, leading components, products) needs a d x d matrix; `A` is then made when a
-    mechanism asks for it.
+    If d is far above n, the root G with A = G'G is stored instead. Then no exact result
+    (eigenvalues, leading components, products) needs a d x d matrix; `A` is computed only when a
+    mechanism needs it.
 
     Parameters
     ----------
     A : ndarray of shape (d, d)
-        Symmetric positive semi-definite, in units of the squared row bound (the unit ball or the
-        cube); read-only from here on.
+        A symmetric positive semi-definite matrix, in units of the squared row-norm bound (the unit
+        ball or the cube). It is read-only from here on.
     n : int
-        Rows the moment stands for.
+        Number of rows behind the moment.
     rows : ndarray of shape (n, d), optional
-        The bounded rows, where they are still at hand; only mechanisms whose
-        ``needs_rows`` says so read them.
+        The bounded rows, if available; only mechanisms that declare ``needs_rows`` read them.
 
     Attributes
     ----------
     n : int
     root : ndarray of shape (r, d) or None
-        G, where it is kept as that.
+        The root G, if the moment is stored as its root.
     """
 
-    _features = 0  # known without A where that is not yet found
+    _features = 0  # If 0, the stored array gives the number of features.
+    _again: BlocksAgain | None = None
 
     def __init__(self, A: FloatArray, n: int, rows: FloatArray | None = None) -> None:
         self.n = n
@@ -74,14 +74,14 @@ class SecondMoment:
         made._features = d
         return made
 
-    def with_lengths(self, lengths: Lengths) -> SecondMoment:
-        """Return the same moment with summaries of its rows by length."""
+    def with_lengths(self, lengths: Lengths, again: BlocksAgain | None = None) -> SecondMoment:
+        """Return the same moment with summaries of its rows by length, and a reader of the rows."""
         made = self.with_n(self.n)
-        made._lengths = lengths
+        made._lengths, made._again = lengths, again
         return made
 
     def with_rows(self, rows: Callable[[], FloatArray]) -> SecondMoment:
-        """Return the same moment with rows computed on first use; both share their caches."""
+        """Return the same moment with rows computed on first use; both share caches."""
         _ = self.lengths, self._shortened
         made = copy(self)
         made._rows = rows
@@ -93,6 +93,22 @@ class SecondMoment:
         if callable(self._rows):
             self._rows = self._rows()
         return self._rows
+
+    def blocks(self, change: RowChange | None = None) -> Iterator[tuple[int, FloatArray]]:
+        """Yield the bounded rows in one pass, as blocks with the number of their first row.
+
+        A block is valid until the next one. Its numbers do not depend on where the rows are stored.
+
+        Parameters
+        ----------
+        change : callable, optional
+            A function from a block to a block of as many rows.
+        """
+        rows = self.rows
+        source = self._again if rows is None else InBlocks(rows)
+        assert source is not None
+        for start, block in source.blocks():
+            yield start, block if change is None else change(block)
 
     @property
     def has_lengths(self) -> bool:
@@ -114,15 +130,15 @@ class SecondMoment:
     def shortened(self, radius: float | None) -> SecondMoment:
         """Return the moment of rows clipped to a radius, as `Lengths.moment` does.
 
-        Draws at every epsilon ask for the same few, so the last ones are kept.
+        Simulations at every epsilon need the same few moments, so the latest are cached.
         """
         return self.remembered(radius, lambda: self.lengths.moment(radius))
 
     def remembered(self, name: Hashable, find: Callable[[], FloatArray]) -> SecondMoment:
-        """Return another moment of the same rows, from the cache if its name is there."""
+        """Return another moment of the same rows, from the cache if a moment has this name."""
         memory = self._shortened
         moment = memory.pop(name, None) or SecondMoment(find(), self.n)
-        # the latest last, so that the oldest goes first
+        # Put the latest entry last in the cache, so that the oldest entry is dropped first.
         memory[name] = moment
         while len(memory) > max(1, _KEPT_ENTRIES // self.d**2):
             memory.popitem(last=False)
@@ -135,7 +151,7 @@ class SecondMoment:
         return SecondMoment(self.A, n, rows)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # A copy made in another process is as read-only as the original.
+        # Make a copy that another process receives as read-only as the original.
         self.__dict__.update(state)
         cached = () if self.root is None and "A" not in state else (self.kept,)
         for array in (*cached, *state.get("span", ())):
@@ -156,7 +172,7 @@ class SecondMoment:
 
     @property
     def kept(self) -> FloatArray:
-        """The stored array: the root if there is one, else the matrix."""
+        """The stored array: the root if the moment has one, else the matrix."""
         return self.A if self.root is None else self.root
 
     @property
@@ -166,12 +182,13 @@ class SecondMoment:
 
     @cached_property
     def span(self) -> tuple[FloatArray, FloatArray]:
-        """Eigenvalues, descending, and eigenvectors as columns; at least all with nonzero values.
+        """Eigenvalues, descending, and eigenvectors as columns; zero eigenvalues may be missing.
 
         Shapes (r,) and (d, r): r is d, or the number of rows of the root.
         """
         if self.root is not None:
-            # eigenvectors of G'G are the right singular vectors of G, found without squaring it
+            # Use the right singular vectors of G: they are the eigenvectors of G'G, but squaring G
+            # would add rounding errors.
             _, lengths, vectors = np.linalg.svd(self.root, full_matrices=False)
             values, vectors = lengths**2, fix_signs(vectors.T)
         else:
@@ -202,7 +219,7 @@ class SecondMoment:
         basis = self.span[1]
         if k <= basis.shape[1]:
             return basis[:, :k]
-        # any basis of the rest does: its eigenvalues are all zero
+        # The remaining eigenvalues are all 0, so any basis of the remaining space is valid.
         rest = np.linalg.qr(basis, mode="complete").Q[:, basis.shape[1] : k]
         vectors: FloatArray = np.concatenate([basis, fix_signs(rest)], axis=1)
         vectors.setflags(write=False)
@@ -225,5 +242,5 @@ class SecondMoment:
 
 
 def is_thin(rows: int, d: int) -> bool:
-    """Return whether so few rows of d features are stored as a root instead of a matrix."""
+    """Return whether rows of d features are few enough to store as a root instead of a matrix."""
     return d >= THIN_FROM and THIN_RATIO * rows <= d

@@ -1,4 +1,4 @@
-// The rule of number_text.py, for numbers that only a browser knows; a test compares the two.
+// These are the rules of number_text.py, for numbers in the browser; a test compares both.
 const DpvizNumbers = (() => {
   "use strict";
   const CERTAIN = 1 - 1e-9;
@@ -14,12 +14,12 @@ const DpvizNumbers = (() => {
   const numeral = (value, digits) =>
     parseable(value, digits).replace(/^(-?\d{2,3})(\d{3})(?!\d)/, "$1,$2");
 
-  // No zero has a sign.
+  // Write zero without a minus sign.
   function decimals(value, places) {
     return value.toFixed(places).replace(/^-(?=0(?:\.0+)?$)/, "");
   }
 
-  // No line parts a number from its sign.
+  // A no-break space keeps the number and its per-cent sign on one line.
   const perCent = (number) => `${number}\u00a0%`;
 
   function percent(share) {

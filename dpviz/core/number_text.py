@@ -1,7 +1,7 @@
 """Formats of numbers for sentences, tables, captions and charts.
 
-What only a browser knows, such as a bar that is being dragged, is written there by `script`: the
-same rule once more, which a test holds against this one.
+Numbers that only a browser knows, such as the position of a dragged bar, are formatted in the
+browser by `script`. The script repeats the rules of this file, and a test compares both.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import cache
 from importlib.resources import files
 
 PER_CENT = "\u00a0%"
-"""What stands behind a share; no line parts it from its number."""
+"""Suffix of a share, which no line break separates from its number."""
 
 _CERTAIN = 1 - 1e-9
-"""From here on a share is 1 but for what doubles leave of a sum."""
+"""Shares from this value on differ from 1 only by rounding."""
 
 
 @cache
@@ -26,10 +26,10 @@ def script() -> str:
 
 
 def number_in(text: str) -> float:
-    """Return the number that a text writes, or raise ValueError.
+    """Return the number that a text represents, or raise ValueError.
 
-    As float() but for an underscore among the digits and digits of other scripts: no table and no
-    person writes 10 as 1_0.
+    Like float(), but without underscores among the digits or digits of other scripts: nobody writes
+    10 as 1_0.
     """
     if "_" in text or not text.isascii():
         raise ValueError(text)
@@ -37,14 +37,14 @@ def number_in(text: str) -> float:
 
 
 def decimals(value: float, places: int) -> str:
-    """Return a number with so many digits behind the point, halves away from zero.
+    """Return a number with ``places`` decimals, halves rounded away from zero.
 
-    For what stands in one column or beside its like: 0.40 and 0.42.
+    Use fixed decimals for columns or pairs of numbers: 0.40 and 0.42.
     """
     value = float(value)
     if not math.isfinite(value):
         return f"{value:g}"
-    # through Decimal, which sees the double that there is: round() goes to even
+    # Use Decimal, which rounds halves away from zero; round() would round them to even.
     rounded = Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return str(rounded if rounded else abs(rounded))
 
@@ -55,7 +55,7 @@ def thousands(value: float) -> str:
 
 
 def spaced(text: str) -> str:
-    """Return a text with narrow blanks for commas, which other languages read as points.
+    """Return a text with narrow blanks for commas, which other languages read as decimal marks.
 
     Source
     ------
@@ -65,18 +65,18 @@ def spaced(text: str) -> str:
 
 
 def towards(value: float, digits: int, side: int) -> float:
-    """Return a number of so many digits that is not above (side -1) or not below (side 1) another.
+    """Return ``value`` rounded to ``digits`` digits, down (side -1) or up (side 1).
 
     Parameters
     ----------
     value : float
-        Above 0.
+        Value above 0.
     digits : int
     side : {-1, 1}
     """
     step = 10.0 ** (math.floor(math.log10(value)) - digits + 1)
     turned = math.floor if side < 0 else math.ceil
-    # a value that is round but for its last bit is not to be moved by a whole step
+    # Tolerate an error in the last digits, which must not move the value by a whole step.
     return float(f"{turned(value / step - side * 1e-9) * step:.{digits}g}")
 
 
@@ -86,15 +86,15 @@ def rows_words(count: int) -> str:
 
 
 def numeral(value: float, digits: int = 2) -> str:
-    """Return a number with so many digits: 3e-7, 0.00062, 1.5, 18,000.
+    """Return a number with ``digits`` significant digits: 3e-7, 0.00062, 1.5, 18,000.
 
-    A power of ten has neither a plus nor a leading zero.
+    A power of ten has no plus sign and no leading zero.
 
     Parameters
     ----------
     value : float
     digits : int
-        From 1 to 17.
+        Number of significant digits, from 1 to 17.
     """
     whole, point, rest = parseable(value, digits).partition(".")
     if len(whole.lstrip("-")) > 4 and whole.lstrip("-").isdigit():
@@ -103,7 +103,7 @@ def numeral(value: float, digits: int = 2) -> str:
 
 
 def parseable(value: float, digits: int = 2) -> str:
-    """Return a written number without commas, for commands, links, coordinates and LaTeX."""
+    """Return a number as text without commas, for commands, links, coordinates and LaTeX."""
     exact = Decimal(float(value))
     if exact.is_finite() and exact:
         step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
@@ -113,14 +113,14 @@ def parseable(value: float, digits: int = 2) -> str:
 
 
 def per_cent(number: str) -> str:
-    """Return a written number followed by a per cent sign."""
+    """Return the text of a number followed by a per cent sign."""
     return number + PER_CENT
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent, with more digits near 0 and 1; one below 0 keeps its sign.
+    """Return a share in per cent, with more digits near 0 and 1; a negative share keeps its sign.
 
-    What is not nothing is never 0 %, and what is not all is never 100 %.
+    A share above 0 is never 0 %, and a share below 1 is never 100 %.
     """
     value = 100 * share
     if -0.05 < value <= 0:
@@ -133,7 +133,7 @@ def percent(share: float) -> str:
 
 
 def of_hundred(share: float) -> str:
-    """Return how many of a hundred, never rounded to none or all."""
+    """Return a share as a number in a hundred, never rounded to none or all."""
     if 0 < share < 0.005:
         return "less than 1"
     if 0.995 < share < 1:
@@ -141,14 +141,14 @@ def of_hundred(share: float) -> str:
     return decimals(100 * share, 0)
 
 
-# Round numbers along an axis, whoever draws it --------------------------------------------------
+# Round numbers along an axis, for any renderer --------------------------------------------------
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 def decades(low: float, high: float, most: int) -> list[float]:
-    """Return powers of ten between two of them, thinned to about so many.
+    """Return powers of ten between two ends, thinned to about ``most``.
 
     Parameters
     ----------
@@ -161,18 +161,18 @@ def decades(low: float, high: float, most: int) -> list[float]:
 
 
 def power_text(tick: float) -> str:
-    """Return a power of ten as an axis names it: 0.01 to 1000 in full, others as 10⁻⁶."""
+    """Return a power of ten as an axis label: 0.01 to 1000 in full, other powers as 10⁻⁶."""
     exponent = round(math.log10(tick))
     return numeral(tick, 4) if -3 < exponent < 4 else f"10{str(exponent).translate(_RAISED)}"
 
 
 def round_ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Return round numbers in equal steps between two ends, about so many.
+    """Return about ``about`` round numbers in equal steps between two ends.
 
     Parameters
     ----------
     low, high : float
-        Low below high.
+        The ends, low below high.
     about : int
     """
     rough = (high - low) / about
@@ -182,12 +182,12 @@ def round_ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def log_ticks(first: float, last: float) -> list[float]:
-    """Return round numbers between two powers of ten: plotly's own crowd a short axis.
+    """Return round numbers between two powers of ten; plotly's own ticks crowd a short axis.
 
     Parameters
     ----------
     first, last : float
-        The powers, as a logarithmic axis takes them.
+        Exponents of the ends, as a logarithmic axis expects them.
     """
     if last - first > 2.5:
         step = math.ceil((last - first) / 5)

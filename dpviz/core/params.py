@@ -1,4 +1,4 @@
-"""Declared parameters: one declaration per option, read by everything.
+"""Declared parameters: one declaration per option, from which all its uses follow.
 
 A dataclass that derives from `Declared` declares each field with `number`,
 `integer`, `choice` or `text`. From that one declaration come the default, the
@@ -32,15 +32,15 @@ class Param:
     name : str
         Field name.
     kind : str
-        ``number``, ``integer``, ``choice``, ``text``, ``list`` or ``object``, which has no text.
+        ``number``, ``integer``, ``choice``, ``text``, ``list``, or ``object`` without a text.
     default : object
-        Value when nothing is said.
+        Value if the user gives none.
     label, help : str
-        Widget label and explanation; the help is also the command line's.
+        Widget label and explanation; the command line shows the same help.
     flag : str
         Command-line option, such as ``--row-bound``.
     url : str or None
-        Key in a link, or None when the value must never travel in one.
+        Key in a link, or None if links must never contain the value.
     low, high : float
         Range of numbers, inclusive.
     slider : (float, float) or None
@@ -48,24 +48,24 @@ class Param:
     log : bool
         Whether a slider moves on a logarithmic scale.
     choices : dict
-        For ``choice``: value to label, in the order shown.
+        For ``choice``: mapping from value to label, in the order shown.
     optional : bool
-        Whether None is legal; it is written ``auto``. A text that is itself
-        ``auto``, or begins with ``=``, is written with one more ``=`` before it.
+        Whether None is legal; None is written ``auto``. A text that is itself ``auto``, or begins
+        with ``=``, is written with one more ``=`` before it.
     required : bool
-        Whether somebody must state it: None then means that nobody has yet, and cannot be written.
+        Whether a value must be stated: None then means a missing value, which has no text.
     group : str
-        Heading under which widgets stand together.
+        Heading of a group of widgets.
     check : callable or None
-        Extra validation: value to cleaned value; raises InvalidSetting. Of an object whether it is
-        accepted, or the types that are.
+        Extra validation: a function from a value to the cleaned value, or to InvalidSetting. For an
+        object: a test, or the accepted types.
     examples : tuple
-        Legal values that generic tests use beside the default.
+        Legal values that generic tests use besides the default.
     objects : bool
-        Whether an object with a ``text`` may stand in the place of its text. It travels as it is,
-        and is written as its text.
+        Whether an object with a ``text`` may replace that text. The object is passed on unchanged
+        and written as its text.
     reads : callable or None
-        Makes other ways to say a value the canonical one, before anything is checked.
+        A function that converts other spellings of a value to the canonical one, before any check.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Param:
         return self.objects and isinstance(getattr(value, "text", None), str)
 
     def _clean_number(self, value: Any) -> float | int:
-        # True is a number in Python, and "1" would be one to float()
+        # Refuse True, a number in Python, and the text "1", which float() would accept.
         if isinstance(value, (bool, str, bytes)):
             raise self.error(value)
         try:
@@ -146,11 +146,11 @@ class Param:
         except (TypeError, ValueError, OverflowError):
             raise self.error(value) from None
         if self.kind == "integer" and math.isfinite(number):
-            # By the value itself: a float cannot tell 2**63 - 1 from 2**63.
+            # Compare the integer, not its float: as floats, 2**63 - 1 and 2**63 are equal.
             if not (value == int(value) and self.low <= int(value) <= self.high):
                 raise self.error(value)
             return int(value)
-        if not (self.low <= number <= self.high):  # also false for NaN
+        if not (self.low <= number <= self.high):  # This condition also catches NaN.
             raise self.error(value)
         return number
 
@@ -163,15 +163,15 @@ class Param:
             text = text[1:]
         if self.kind in ("number", "integer"):
             try:
-                # int() first: a seed of 2**63 + 1 must survive exactly
+                # Try int() first, because a float cannot store a seed such as 2**63 + 1 exactly.
                 whole = self.kind == "integer" and _is_int(text)
                 value: Any = int(text) if whole else number_in(text)
                 return self.clean(value)
-            except ValueError:  # InvalidSetting too: the message shows what was written
+            except ValueError:  # Catch InvalidSetting too, so that the message quotes the text.
                 raise self.error(text) from None
         if self.kind == "list":
             items = split_outside_brackets(text)
-            if text and not items:  # nothing at all means the default, a comma alone nothing
+            if text and not items:  # Empty text means the default; a lone comma is an error.
                 raise self.error(text)
             return self.clean(items)
         return self.clean(text)
@@ -191,11 +191,11 @@ class Param:
 
     @property
     def _escapes(self) -> bool:
-        """Whether a text that reads auto is written =auto, because auto itself means None."""
+        """Whether the text auto is written =auto, because auto itself means None."""
         return self.kind == "text" and self.optional
 
     def refused(self, error: InvalidSetting, written: str) -> str:
-        """Return one sentence on why a link's text is invalid."""
+        """Return a phrase that explains why a link's text is invalid."""
         try:
             given = number_in(written) if self.kind in ("number", "integer") else math.nan
         except ValueError:
@@ -213,13 +213,12 @@ def quotable(given: object) -> object:
 
 
 def text_of(value: Any) -> Any:
-    """Return an object's ``text`` if it has one, else the value itself."""
+    """Return an object's ``text`` if the object has one, else the value itself."""
     return value if isinstance(value, str) else getattr(value, "text", value)
 
 
 def format_number(value: float) -> str:
     """Return the shortest text that reads back as the same number."""
-    # the fewest digits that read back as the same double
     texts = (parseable(value, digits) for digits in range(6, 18))
     return next((text for text in texts if float(text) == value), repr(float(value)))
 
@@ -248,7 +247,7 @@ def split_outside_brackets(text: str) -> tuple[str, ...]:
 
 
 def as_python(value: Any) -> Any:
-    """Return a number of NumPy, a fraction or a decimal as Python's own type."""
+    """Return a NumPy number, a fraction or a decimal as a native Python number."""
     if isinstance(value, np.generic):
         return value.item()
     native = isinstance(value, (int, float)) or not isinstance(value, (Real, Decimal))
@@ -302,7 +301,7 @@ def inherit(cls: Any, name: str, **changed: Any) -> Any:
     cls : type
         A dataclass of declared parameters.
     name : str
-        Its field.
+        Field name.
     **changed
         Attributes of `Param` that differ, such as ``default`` or ``help``.
     """
@@ -352,7 +351,7 @@ class Declared:
 
     @classmethod
     def url_keys(cls) -> set[str]:
-        """Return the link keys of the parameters that may travel in a link."""
+        """Return the link keys of the parameters that links may contain."""
         return {param.url for param in params_of(cls).values() if param.url is not None}
 
     def to_query(self, base: Self) -> dict[str, str]:
@@ -367,23 +366,23 @@ class Declared:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
-        """Read link parameters and say what had to be replaced.
+        """Read link parameters and report every replaced value.
 
-        The base's value, a default, stands in the place of each wrong one. The nearest allowed one
-        would lie at the end of its range, which is where the program warns.
+        Each wrong value is replaced by the base's value, a default. The nearest allowed value would
+        be an end of the range, and the program warns about such ends.
 
         Parameters
         ----------
         query : mapping of str to str
-            Parameters of a link; keys that are no parameter are left alone.
+            Parameters of a link; other keys are ignored.
         base : instance
-            Values for what the link does not say or says badly.
+            Values for all parameters that the link omits or states wrongly.
 
         Returns
         -------
         values : instance
         notices : list of str
-            One sentence for each value that was replaced.
+            One sentence for each replaced value.
         """
         params = params_of(cls)
         values = {}
@@ -398,7 +397,7 @@ class Declared:
                 fallback = param.format(getattr(base, name))
                 notices.append(f"In the link, {param.refused(error, written)}. Showing {fallback}.")
         try:
-            # Together, so that two values that need each other do not depend on the order.
+            # Replace all values in one step, so that their order does not matter.
             return dataclasses.replace(base, **values), notices
         except InvalidSetting:
             settings = base

@@ -1,7 +1,7 @@
-"""Parts of a release, as accounts compose them.
+"""Parts of a release, the units of privacy accounting.
 
-dp-accounting calls one an event. Here an event is a set of outcomes, as in the definition of
-privacy and in audits, so a release has parts.
+dp-accounting calls a part an event. In dpviz an event is a set of outcomes, as in the definition of
+privacy and in audits.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class GaussianPart:
     sensitivity : float
         l2 distance between the query's values on the worst neighbours, at least 0.
     std : float
-        Standard deviation of each coordinate's noise, in the same units; 0 is no noise.
+        Standard deviation of each coordinate's noise, in the same units; 0 means no noise.
     attained : bool
-        Whether some neighbours come arbitrarily close to the sensitivity in what is released; else
-        it is a bound, also where the query is released in part only.
+        Whether some neighbours come arbitrarily close to the sensitivity in the released result.
+        Otherwise the sensitivity is a bound, also if only part of the query is released.
     """
 
     sensitivity: float
@@ -50,9 +50,9 @@ class LaplacePart:
     sensitivity : float
         l1 distance between the query's values on the worst neighbours, at least 0.
     scale : float
-        Scale b of the density exp(-|x|/b) / (2b), in the same units; 0 is no noise.
+        Scale b of the density exp(-|x|/b) / (2b), in the same units; 0 means no noise.
     attained : bool
-        As of `GaussianPart`.
+        Whether the sensitivity is attained, as in `GaussianPart`.
     """
 
     sensitivity: float
@@ -66,7 +66,7 @@ class LaplacePart:
     def epsilon(self) -> float:
         """Pure epsilon: sensitivity divided by scale; infinite without noise.
 
-        Tight if the sensitivity is attained: far out in the tails the log density ratio equals it.
+        The value is tight if the sensitivity is attained: the log ratio far in the tails equals it.
         """
         return _ratio(self.sensitivity, self.scale)
 
@@ -78,17 +78,17 @@ class PurePart:
     Attributes
     ----------
     epsilon : float
-        The bound, at least 0; may be infinite.
+        Bound on the log density ratio, at least 0; may be infinite.
     reason : str
-        What proves it, in a phrase: exponential mechanism, matrix Laplace.
+        Name of the proof, such as exponential mechanism or matrix Laplace.
     attained : bool
-        Whether some neighbours and what is released come arbitrarily close to the bound.
+        Whether some neighbours and results come arbitrarily close to the bound.
     width : float
         The log density ratio of any two neighbours ranges over an interval of at most this length:
-        ``epsilon`` for an exponential mechanism; where nothing is known it is twice ``epsilon``.
+        ``epsilon`` for an exponential mechanism, twice ``epsilon`` if nothing is known.
     apart : float
-        An upper limit of the total variation of neighbours, where more is known of it than the
-        epsilon says; it may be one with a confidence.
+        An upper limit of the total variation of neighbours, if a better limit than epsilon's is
+        known; the limit may hold only with a confidence.
     """
 
     epsilon: float
@@ -98,14 +98,14 @@ class PurePart:
     apart: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.epsilon >= 0:  # also true for NaN
-            raise InvalidSetting("epsilon of a part", "a number of at least 0", self.epsilon)
+        if not self.epsilon >= 0:  # This condition also catches NaN.
+            raise InvalidSetting("epsilon of a noise part", "a number of at least 0", self.epsilon)
         if not self.width >= self.epsilon:
-            raise InvalidSetting("width of a part", "at least its epsilon", self.width)
+            raise InvalidSetting("width of a noise part", "at least the part's epsilon", self.width)
 
     @property
     def ranged(self) -> bool:
-        """Whether the width gives a tighter account than epsilon."""
+        """Whether the width gives a tighter bound than epsilon."""
         return self.width < 2 * self.epsilon
 
 
@@ -116,11 +116,11 @@ class ApproximatePart:
     Attributes
     ----------
     epsilon : float
-        At least 0; may be infinite.
+        Epsilon, at least 0; may be infinite.
     delta : float
-        From 0 to below 1.
+        Delta, from 0 to below 1.
     reason : str
-        What proves it, in a phrase.
+        Name of the proof that the release is private.
     """
 
     epsilon: float
@@ -128,39 +128,39 @@ class ApproximatePart:
     reason: str
 
     def __post_init__(self) -> None:
-        if not self.epsilon >= 0:  # also true for NaN
-            raise InvalidSetting("epsilon of a part", "a number of at least 0", self.epsilon)
+        if not self.epsilon >= 0:  # This condition also catches NaN.
+            raise InvalidSetting("epsilon of a noise part", "a number of at least 0", self.epsilon)
         if not (0 <= self.delta < 1):
-            raise InvalidSetting("delta of a part", "at least 0 and below 1", self.delta)
+            raise InvalidSetting("delta of a noise part", "at least 0 and below 1", self.delta)
 
 
 Part: TypeAlias = GaussianPart | LaplacePart | PurePart | ApproximatePart
 
 
 def for_person(part: Part, rows: int) -> Part:
-    """Return the part for a person's rows, from the part for one row.
+    """Return the part that protects all rows of a person, given the part for one row.
 
     Parameters
     ----------
     part : Part
     rows : int
-        Most rows of one person, at least 1.
+        Maximum number of rows of one person, at least 1.
 
     Notes
     -----
     Let tables T_0, ..., T_m differ in one of the person's rows each, so that T_0 and T_m are
-    neighbours for the person, and let all that earlier parts released be fixed.
+    neighbours for the person, and fix all results of earlier parts.
 
     *Gaussian and Laplace.* The query at T_0 and T_m differs by at most m sensitivities (triangle
-    inequality), and by as much where m equal pairs of rows attain the sensitivity. So mu, or
-    epsilon, is m times that of a row.
+    inequality), and by exactly m if m equal pairs of rows attain it. So mu, or epsilon, is m times
+    the value for a row.
 
-    *Pure.* The log density ratio of T_0 and T_m is the sum of m ratios of rows: at most m epsilon,
-    within a range of m widths. Total variations add (triangle inequality).
+    *Pure.* The log density ratio of T_0 and T_m is a sum of m log ratios, one for each changed row:
+    at most m epsilon, with m times the range. Total variations add (triangle inequality).
 
-    Each part so stays a bound given those before it, which is all that adaptive composition asks.
-    An approximate part may hold for tables near T_0 alone, as a tested bound does, and T_1 need not
-    be one of them: what has such a part is bounded as a whole (`dpviz.core.problem.group_budget`).
+    So each part stays a bound given the parts before it, as adaptive composition requires. An
+    approximate part may hold only for tables near T_0, as a tested bound does, and T_1 need not be
+    near. So a release with such a part is bounded as a whole (`dpviz.core.problem.group_budget`).
     """
     if rows == 1:
         return part

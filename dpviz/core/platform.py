@@ -1,9 +1,8 @@
 """The platform and environment in which dpviz runs.
 
-This is the one place that tells a browser from a machine with processes and sockets: what cannot
-be done somewhere is said with the sentences of this file and with no others. Every switch of a
-server is read here as well, each variable once; paths (`DPVIZ_DATA`, `DPVIZ_LEDGERS`,
-`DPVIZ_LESSONS`) are read where they are used.
+Only this module distinguishes a browser from a machine with processes and sockets. All messages
+about missing features come from this file. The module also reads every server switch once; paths
+(`DPVIZ_DATA`, `DPVIZ_LEDGERS`, `DPVIZ_LESSONS`) are read where they are used.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def need(library: str) -> None:
 
 
 def can_release() -> bool:
-    """Return whether the library that draws a release's noise is installed."""
+    """Return whether the library that samples a release's noise is installed."""
     return find_spec("opendp") is not None
 
 
@@ -99,14 +98,14 @@ def switch(name: str, default: bool = False) -> bool:
     Parameters
     ----------
     name : str
-        The variable. It says on, off, 1, 0, true, false, yes or no, in any case.
+        Name of the variable. Its value is on, off, 1, 0, true, false, yes or no, in any case.
     default : bool
-        What it is where the variable is missing or empty.
+        Result if the variable is missing or empty.
 
     Raises
     ------
     InvalidSetting
-        If it says anything else.
+        If the variable has any other value.
     """
     written = os.environ.get(name, "").strip()
     if not written:
@@ -118,25 +117,25 @@ def switch(name: str, default: bool = False) -> bool:
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """What whoever runs a server has said of it; a docstring a variable.
+    """Server options, set by environment variables.
 
     Attributes
     ----------
     public : bool
-        ``DPVIZ_PUBLIC``: strangers use it, so that nobody may put data on it or release any.
+        ``DPVIZ_PUBLIC``: strangers use the server, so nobody may upload data or make a release.
     uploads : bool
-        ``DPVIZ_UPLOADS``: files may be uploaded; never where strangers come.
+        ``DPVIZ_UPLOADS``: files may be uploaded; never on a public server.
     release : bool
-        ``DPVIZ_RELEASE``: real releases may be made; never where strangers come.
+        ``DPVIZ_RELEASE``: real releases may be made; never on a public server.
     sessions : int
-        ``DPVIZ_SESSIONS``: people at a time.
+        ``DPVIZ_SESSIONS``: maximum number of people at a time.
     hosts : tuple of str
-        ``DPVIZ_HOSTS``: names that the server is reached by, beside those of this machine;
-        ``*.example.org`` is any name below one, ``*`` any at all.
+        ``DPVIZ_HOSTS``: host names of the server, besides the names of this machine;
+        ``*.example.org`` is any name below one, ``*`` is any name.
     temporary_ledgers : bool
-        ``DPVIZ_LEDGERS_TEMPORARY``: a ledger known by a name may lie where it does not last.
+        ``DPVIZ_LEDGERS_TEMPORARY``: a ledger known by a name may be in a temporary place.
     one_ledger : bool
-        ``DPVIZ_ONE_LEDGER``: a table that another ledger in the folder pays for is refused.
+        ``DPVIZ_ONE_LEDGER``: refuse a table if another ledger in the folder tracks its budget.
     """
 
     public: bool = False
@@ -154,7 +153,7 @@ def server_options() -> ServerOptions:
     Raises
     ------
     InvalidSetting
-        If a variable says something that it may not.
+        If a variable has a value that is not allowed.
     """
     public = switch("DPVIZ_PUBLIC")
     uploads = switch("DPVIZ_UPLOADS", True)

@@ -1,10 +1,9 @@
 """Discovery of a package's modules and of plugins.
 
-Others bring files and modules that a user names, and packages that offer entry points.
-``DPVIZ_PLUGINS`` names them, as ``--plugin`` does; it is inherited by every process that works for
-this one. A package offers an object under an entry point of ``dpviz.mechanisms``,
-``dpviz.metrics`` or ``dpviz.datasets``. The rooms that hold such objects ask `from_outside` for
-theirs.
+Plugins are files and modules that a user names, and packages with entry points. ``DPVIZ_PLUGINS``
+lists files and modules, as ``--plugin`` does; every worker process inherits it. A package offers an
+object under an entry point of ``dpviz.mechanisms``, ``dpviz.metrics`` or ``dpviz.datasets``. The
+packages for such objects load plugins by `from_outside`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import numpy as np
 from dpviz.core.errors import DpvizError, InvalidSetting
 
 VARIABLE = "DPVIZ_PLUGINS"
-"""Files to load, and names of modules, parted as in ``PATH``."""
+"""Files to load, and names of modules, separated as in ``PATH``."""
 
 _NAMES = "dpviz_plugin_"
 
@@ -46,7 +45,7 @@ def add_plugins(files: list[str]) -> None:
     Raises
     ------
     InvalidSetting
-        If one is not there, or is no Python file.
+        If a file is missing, or is not a Python file.
     """
     paths = _files()
     for file in files:
@@ -56,15 +55,15 @@ def add_plugins(files: list[str]) -> None:
         elif _is_module(file):
             paths.append(file)
         else:
-            raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
+            raise InvalidSetting("plugin", "a Python file that exists", path.name, "--plugin")
     os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys(paths))
 
 
 def with_plugins(words: Sequence[str]) -> list[str]:
-    """Load the files that ``--plugin`` names at any command, and return the other words.
+    """Load the files that ``--plugin`` names for any command, and return the other arguments.
 
-    Before anything else is imported or parsed: what a plugin brings is named in help, may be a
-    default, and has its column in every table.
+    The function runs before anything else is imported or parsed: names from a plugin appear in
+    help, may be defaults, and have columns in every table.
     """
     rest: list[str] = []
     files: list[str] = []
@@ -76,7 +75,7 @@ def with_plugins(words: Sequence[str]) -> list[str]:
             continue
         given = file if equals else next(remaining, None)
         if not given:
-            raise InvalidSetting("plugin", "a Python file that is there", "none", "--plugin")
+            raise InvalidSetting("plugin", "a Python file that exists", "none", "--plugin")
         files.append(given)
     if files:
         add_plugins(files)
@@ -86,7 +85,7 @@ def with_plugins(words: Sequence[str]) -> list[str]:
 def shell_command(*words: str) -> str:
     """Return a shell command of dpviz that loads the same plugins as this process.
 
-    Where the file of one lies is to be filled in.
+    The user must fill in the path of a plugin file.
     """
     named = ("YOUR_PLUGIN.py" if file.endswith(".py") else file for file in _files())
     plugins = (word for file in named for word in ("--plugin", file))
@@ -99,7 +98,7 @@ def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[
     Raises
     ------
     InvalidSetting
-        If a name is taken, by one of ours or another of theirs.
+        If a name is already used, by dpviz or another plugin.
     """
     by_name: dict[str, T] = {}
     for name, one in brought:
@@ -108,13 +107,13 @@ def kept_apart(ours: Mapping[str, T], brought: Iterable[tuple[str, T]]) -> dict[
             allowed = "one that brings names of its own"
             raise InvalidSetting("plugin", allowed, f"{name} twice", "--plugin")
         if taken is None:
-            # of several that are one object, as where a file is named twice, one is enough
+            # An object may have two names, as when a file is listed twice; keep only one of them.
             by_name[name] = one
     return by_name
 
 
 def from_outside(group: str) -> Iterator[Any]:
-    """Yield the objects that plugins offer: each entry point's, and every name of a file.
+    """Yield the objects that plugins offer: each entry point and every name in a file.
 
     Parameters
     ----------
@@ -124,7 +123,7 @@ def from_outside(group: str) -> Iterator[Any]:
     Raises
     ------
     InvalidSetting
-        If one of them cannot be loaded: what is asked for and does not come is no small thing.
+        If a plugin cannot be loaded: skipping a requested plugin would be misleading.
     """
     for point in _offered(group, tuple(sys.path)):
         yield _loaded(point)
@@ -135,7 +134,7 @@ def from_outside(group: str) -> Iterator[Any]:
 def modules_of(package: str) -> Iterator[ModuleType]:
     """Yield the imported modules of a package.
 
-    Its folders are passed by, and so is what begins with an underscore: it is shared by the rest.
+    Skip its subfolders, and modules with a leading underscore, which hold shared code.
     """
     for found in iter_modules(import_module(package).__path__):
         if not found.ispkg and not found.name.startswith("_"):
@@ -143,12 +142,12 @@ def modules_of(package: str) -> Iterator[ModuleType]:
 
 
 def only_class(module: ModuleType, base: type[T], what: str) -> type[T]:
-    """Return the one class of a kind that a module defines and that can be made.
+    """Return the only concrete class of a kind that a module defines.
 
     Raises
     ------
     TypeError
-        If there is none, or another one: a file is one of its kind.
+        If the module defines no such class or several: each file must define one.
     """
     classes = [
         one
@@ -173,15 +172,14 @@ def of_module(module: ModuleType) -> list[Any]:
 def code_digest(one: type | Callable[..., Any]) -> str:
     """Return a digest of a plugin's code.
 
-    It is of its file and of every file of theirs that is imported there, of the numbers, texts and
-    arrays that stand in these modules now, and of the versions of the libraries that they import;
-    of what stands in no file, or in a function, it is of the code itself. What code reads while it
-    runs is not seen.
+    The digest covers its file and all the author's files imported there, the current numbers, texts
+    and arrays in these modules, and versions of imported libraries. For code without a file, or
+    inside a function, it covers the code itself. Data that code reads while it runs is not covered.
     """
     written = _written(one)
     digest = blake2b(written.digest, digest_size=16)
     loose = written.loose
-    # two classes of one name may be made in one file, of other functions
+    # One file may define two classes with the same name but different functions.
     for word, value in sorted(getattr(one, "__dict__", {}).items()):
         if not word.startswith("__"):
             made = getattr(value, "__func__", value)
@@ -190,7 +188,7 @@ def code_digest(one: type | Callable[..., Any]) -> str:
             digest.update(f"{word} {place} {line}\0".encode() + _plain(value) + b"\0")
             loose |= "<locals>" in place
     if loose:
-        from cloudpickle import dumps  # not in the browser edition, which keeps nothing
+        from cloudpickle import dumps  # The browser edition lacks cloudpickle, as it has no cache.
 
         digest.update(dumps(one))
     for name, wanted in written.modules:
@@ -202,14 +200,14 @@ def code_digest(one: type | Callable[..., Any]) -> str:
 
 
 class _Written(NamedTuple):
-    """Digest of files, the modules they make with the names that count (all if None), and more."""
+    """Digest of files, the names that count in each module (None: all names), and a flag."""
 
     digest: bytes
     modules: tuple[tuple[str, frozenset[str] | None], ...]
     loose: bool
 
 
-# of each object once: a file that is changed later is not the code that runs
+# Cache the digest per object, because the file may change after its code was loaded.
 @cache
 def _written(one: type | Callable[..., Any]) -> _Written:
     root = str(getattr(one, "__module__", ""))
@@ -235,7 +233,7 @@ def _written(one: type | Callable[..., Any]) -> _Written:
         if file.suffix == ".py":
             tree = ast.parse(content)
             ahead += _imported(tree, name if file.stem == "__init__" else name.rpartition(".")[0])
-            # a script's other variables are what it works with
+            # From a script, count only names that its code uses; its other variables are data.
             modules[name] = _used(tree) if name == "__main__" else None
     packages = _distributions() if libraries else {}
     for wheel in sorted({wheel for top in libraries for wheel in packages.get(top, ())}):
@@ -245,7 +243,7 @@ def _written(one: type | Callable[..., Any]) -> _Written:
 
 
 def _file_of(name: str) -> Path | None:
-    """Return the file of a module, which is not imported for it; None where it has none."""
+    """Return the file of a module without importing it; None if there is no file."""
     if name in sys.modules:
         file = getattr(sys.modules[name], "__file__", None)
         return Path(file) if file and Path(file).is_file() else None
@@ -261,7 +259,7 @@ def _file_of(name: str) -> Path | None:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Yield the modules that a module imports anywhere, with those that they lie in."""
+    """Yield the modules that a module imports anywhere, with their parent packages."""
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -288,7 +286,7 @@ def _used(tree: ast.Module) -> frozenset[str]:
 
 
 def _plain(value: object) -> bytes:
-    """Return the bytes of numbers, texts and arrays; nothing of other objects."""
+    """Return the bytes of numbers, texts and arrays, and no bytes for other objects."""
     if isinstance(value, (np.ndarray, np.generic)):
         array = np.asarray(value)
         return (
@@ -312,7 +310,7 @@ def _files() -> list[str]:
 
 
 def _is_module(name: str) -> bool:
-    """Return whether a module of that name is installed, such as ``dpviz.extend``."""
+    """Return whether a module with a given name is installed, such as ``dpviz.extend``."""
     try:
         return not name.endswith(".py") and find_spec(name) is not None
     except (ImportError, ValueError):
@@ -321,8 +319,8 @@ def _is_module(name: str) -> bool:
 
 @cache
 def _offered(group: str, path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Return a group's entry points: a page asks some times a run, and all packages are read."""
-    del path  # another one has other packages
+    """Return a group's entry points, cached because finding them reads every installed package."""
+    del path  # The import path is the cache key: it determines which packages exist.
     return tuple(entry_points(group=f"dpviz.{group}"))
 
 
@@ -347,7 +345,7 @@ def plugin_module(file: str) -> ModuleType:
     Raises
     ------
     DpvizError
-        If it cannot be run: the message says where.
+        If the plugin cannot be run; the message names the line.
     """
     if not file.endswith(".py"):
         return import_module(file)
@@ -355,28 +353,28 @@ def plugin_module(file: str) -> ModuleType:
     name = f"{_NAMES}{path.stem}_{blake2b(file.encode(), digest_size=4).hexdigest()}"
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise InvalidSetting("plugin", "a Python file that is there", path.name, "--plugin")
-    if name in sys.modules:  # it is being run, and has just imported who asks
+        raise InvalidSetting("plugin", "a Python file that exists", path.name, "--plugin")
+    if name in sys.modules:  # A circular import finds the module already running.
         return sys.modules[name]
     module = module_from_spec(spec)
-    sys.modules[name] = module  # so that its classes are found by name
+    sys.modules[name] = module  # Register the module, so that its classes can be found.
     try:
         spec.loader.exec_module(module)
-    except DpvizError as error:  # a sentence already, which says what an author is to write
+    except DpvizError as error:  # This error already has a clear message for the author.
         del sys.modules[name]
         raise DpvizError(f"{path.name}{_line_of(error, path)}: {error}") from error
     except Exception as error:
         del sys.modules[name]
         given = f"{path.name}{_line_of(error, path)}: {type(error).__name__}: {error}"
         raise InvalidSetting("plugin", "a Python file that runs", given, "--plugin") from error
-    with suppress(ImportError):  # in the browser edition there are no workers
-        # no other process can import it by its name
+    with suppress(ImportError):  # The browser edition has no worker processes.
+        # Send the plugin's code to workers, which cannot import the plugin by name.
         import_module("cloudpickle").register_pickle_by_value(module)
     return module
 
 
 def _line_of(error: BaseException, path: Path) -> str:
-    """Return where in the file an error arose, in words."""
+    """Return words for the line of the file in which an error arose."""
     line = error.lineno if isinstance(error, SyntaxError) else None
     trace = error.__traceback__
     while trace is not None:

@@ -15,10 +15,10 @@ from dpviz.core.number_text import numeral
 EPSILON_RANGE = (1e-4, 1e6)
 
 LEAST_DELTA = 1e-100
-"""Least delta that is not 0: smaller ones, squared or in logarithms, are no ordinary numbers."""
+"""Least delta above 0; the square or logarithm of a smaller delta is not an ordinary number."""
 
 DELTA_ALLOWED = f"a number from 0 to below 1 (0, or at least {numeral(LEAST_DELTA, 6)})"
-"""What delta may be, in words."""
+"""Allowed values of delta, in words."""
 
 
 def check_delta(value: float) -> float:
@@ -29,10 +29,10 @@ def check_delta(value: float) -> float:
 
 
 class Relation(StrEnum):
-    """When two tables are neighbours; n is public under both.
+    """The neighbouring relation of two tables; n is public under both relations.
 
-    ``REPLACE``: one row changes to any other legal row.
-    ``ZERO_OUT``: one row becomes the zero row; that there are n rows stays public.
+    ``REPLACE``: one row changes to any other legal row. ``ZERO_OUT``: one row becomes the zero row;
+    the number n of rows stays public.
     """
 
     REPLACE = "replace"
@@ -47,7 +47,7 @@ class Unit(StrEnum):
 
 
 def protects(rows_a_person: int | None) -> str:
-    """Return the protected unit, after "this": a row, until rows per person are stated."""
+    """Return the words after "this" in a sentence on the unit of protection."""
     if rows_a_person is None:
         return "protects one ROW; we do not know how many a person has"
     if rows_a_person == 1:
@@ -76,23 +76,23 @@ class Budget:
 
 
 def group_budget(budget: Budget, rows: int) -> Budget:
-    """Return the budget for a person with some rows that follows from a budget for one row.
+    """Return the budget for a person with ``rows`` rows that follows from one row's budget.
 
-    `budget_of_one_row` is the other way.
+    The inverse function is `budget_of_one_row`.
 
     Parameters
     ----------
     budget : Budget
     rows : int
-        Most rows of one person, at least 1.
+        Maximum number of rows of one person, at least 1.
 
     Returns
     -------
     Budget
         (m epsilon, delta (e^(m epsilon) - 1)/(e^epsilon - 1)): Vadhan, The Complexity of
-        Differential Privacy (2017), Lemma 2.2. A Gaussian's own profile is sharper.
+        Differential Privacy (2017), Lemma 2.2. The exact profile of Gaussian noise is sharper.
     """
-    # e^710 is no double any more, and at e^700 delta has long come to 1
+    # Limit the exponent: e^710 overflows, but delta is already 1 long before e^700.
     grown = math.expm1(min(rows * budget.epsilon, 700.0)) / math.expm1(budget.epsilon)
     worst = math.nextafter(1.0, 0.0)
     return Budget(min(rows * budget.epsilon, EPSILON_RANGE[1]), min(budget.delta * grown, worst))
@@ -105,15 +105,15 @@ def budget_of_one_row(budget: Budget, rows: int) -> Budget:
     ----------
     budget : Budget
     rows : int
-        Most rows of one person, at least 1.
+        Maximum number of rows of one person, at least 1.
 
     Raises
     ------
     InvalidSetting
-        If a row would have less than the least epsilon.
+        If one row would have less than the smallest epsilon.
     """
     least, whole = EPSILON_RANGE[0], budget.epsilon
-    if budget.delta > 0:  # more would leave a row no ordinary delta: a person needs less, too
+    if budget.delta > 0:  # A larger epsilon would leave a row with too small a delta.
         whole = min(whole, math.log(budget.delta / LEAST_DELTA))
     epsilon = whole / rows
     while rows * epsilon > whole:
@@ -121,11 +121,11 @@ def budget_of_one_row(budget: Budget, rows: int) -> Budget:
     if epsilon < least:
         raise InvalidSetting(
             "epsilon",
-            f"at least {numeral(rows * least, 6)} where a person has {rows:,} rows",
+            f"at least {numeral(rows * least, 6)} if a person has {rows:,} rows",
             budget.epsilon,
             "--epsilon",
         )
-    # (e^a - 1)/(e^(m a) - 1) without e^(m a), which may be no double; to the safe side
+    # Compute (e^a - 1)/(e^(m a) - 1) without e^(m a), which may overflow, and round down.
     share = math.exp(epsilon - whole) * math.expm1(-epsilon) / math.expm1(-whole)
     return Budget(epsilon, budget.delta * share * (1 - 1e-12))
 
@@ -136,11 +136,11 @@ def _is_number(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Domain:
-    """The set every prepared row lies in, after scaling.
+    """The set that contains every prepared row, after scaling.
 
-    A ball is the Euclidean ball of radius 1. A box is the product of
-    [-half_widths[j], half_widths[j]], with every half width 1 after the public
-    bounds have been mapped. Without a declared bound rows may lie anywhere.
+    A ball is the Euclidean ball of radius 1. A box is the product of [-half_widths[j],
+    half_widths[j]], with every half width 1 after the public bounds have been mapped. Without a
+    declared bound rows may be anywhere.
 
     Attributes
     ----------
@@ -148,8 +148,7 @@ class Domain:
     d : int
         Number of features.
     half_widths : tuple of float
-        For a box, one positive half width per feature; infinite ones without a bound; empty for a
-        ball.
+        For a box, one positive half width per feature; infinite without a bound; empty for a ball.
     """
 
     kind: str
@@ -169,7 +168,7 @@ class Domain:
     @classmethod
     def unbounded(cls, d: int) -> Domain:
         """Return all of the d-dimensional space: no bound is declared."""
-        # infinite, so that a sensitivity asked for all the same is infinite too
+        # Without bounds, half widths are infinite, and so is every sensitivity that uses them.
         return cls("unbounded", d, (math.inf,) * d)
 
     @property
@@ -181,7 +180,7 @@ class Domain:
     def radius(self) -> float:
         """Radius of the smallest centred ball that holds the domain.
 
-        1 for the ball; sqrt(d) for the cube; infinite without a bound.
+        The radius is 1 for the ball, sqrt(d) for the cube, and infinite without a bound.
         """
         if self.kind == "ball":
             return 1.0
@@ -190,19 +189,19 @@ class Domain:
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything that calibration may use: public shapes and the claim.
+    """Everything that calibration may use: public shapes and settings.
 
     Attributes
     ----------
     n, d, k : int
-        Rows, features, components released; 1 <= k <= d, d >= 2, n >= 2.
+        Numbers of rows, features and released components; 1 <= k <= d, d >= 2, n >= 2.
     relation : Relation
     domain : Domain
     allocation : Allocation
-        How mechanisms with shaped noise share their precision.
+        Allocation of the precision, for mechanisms with shaped noise.
     rows_a_person : int or None
-        Most rows of one person, all of which neighbours may differ in; None where a row is
-        protected, as nobody said how many a person has.
+        Maximum number of rows of one person; neighbours may differ in all of them. None protects
+        one row, because the number of rows a person is unknown.
     """
 
     n: int
@@ -242,17 +241,18 @@ class Problem:
 def default_delta(n: int) -> float:
     """Return min(1e-6, 1/n^2) rounded down to one significant digit.
 
-    A delta is no protection by itself: publishing every row with probability delta is (0, delta)-
-    private and exposes somebody with probability `exposure`. At 1/n^2 that is at most 1/n.
+    A delta alone does not protect: publishing every row with probability delta is (0,
+    delta)-private and exposes somebody with probability `exposure`. At delta = 1/n^2 this
+    probability is at most 1/n.
     """
     squared = n * n
     if squared <= 10**6:
         return 1e-6
-    # whole numbers: a logarithm would round n = 10^k to the wrong side
-    exponent = len(str(squared - 1))  # the least with 10^exponent >= n^2
+    # Count digits of an integer: for n = 10^k, a logarithm could round to the wrong side.
+    exponent = len(str(squared - 1))  # This is the least exponent with 10^exponent >= n^2.
     return float(f"{10**exponent // squared}e-{exponent}")
 
 
 def exposure(delta: float, n: int) -> float:
-    """Return the chance of at least one row if each of n is published with probability delta."""
+    """Return the chance that at least one of n rows is published, each with probability delta."""
     return -math.expm1(n * math.log1p(-delta))

@@ -1,4 +1,4 @@
-"""Numbers with their kind, which decides the words beside them."""
+"""Numbers with their kind, which decides the words next to them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class Kind(StrEnum):
     """The kind of a number: measurement, bound or prediction."""
 
     MEASUREMENT = "measurement"
-    """Counted on draws or computed exactly: the number is so."""
+    """A number counted in simulated releases or computed exactly."""
     UPPER_BOUND = "upper bound"
     LOWER_BOUND = "lower bound"
     PREDICTION = "prediction"
 
     @property
     def prefix(self) -> str:
-        """Words before the number in a sentence."""
+        """Words before a number of this kind in a sentence."""
         return _PREFIXES[self]
 
     @property
@@ -37,7 +37,7 @@ _PREFIXES = {
 }
 _SIGNS = {Kind.UPPER_BOUND: "≤ ", Kind.LOWER_BOUND: "≥ "}
 _SIDES = {Kind.UPPER_BOUND: 1, Kind.LOWER_BOUND: -1}
-# a count that is whole but for its last bits is not to be moved by one
+# Do not round a count up if it exceeds a whole number by its last digits only.
 _LAST_BITS = 1e-9
 
 
@@ -50,18 +50,18 @@ class Quantity:
 
     @property
     def rest(self) -> Quantity:
-        """One minus the share; the rest of an upper bound is a lower bound."""
+        """One minus the share; an upper bound becomes a lower bound."""
         turned = {Kind.UPPER_BOUND: Kind.LOWER_BOUND, Kind.LOWER_BOUND: Kind.UPPER_BOUND}
         return Quantity(1 - self.value, turned.get(self.kind, self.kind))
 
     def words(self, digits: int = 3, name: str = "") -> str:
-        """Return the number with the words of its kind before it, such as: at most epsilon 1.
+        """Return the number with the words of its kind, such as: at most epsilon 1.
 
         Parameters
         ----------
         digits : int
         name : str
-            Of the number, if any.
+            Name of the number, if any.
         """
         rounds = self.kind.side and 0 < self.value < math.inf
         value = towards(self.value, digits, self.kind.side) if rounds else self.value
@@ -74,11 +74,11 @@ class Quantity:
 
     @property
     def cell(self) -> str:
-        """`brief` without a blank, so that columns of printed text can be taken apart by blanks."""
+        """`brief` without a blank, because blanks separate the columns of printed text."""
         return self.brief.replace(" ", "")
 
     def of_hundred(self, places: int = 0) -> str:
-        """Return a share as a count of a hundred, without words before it."""
+        """Return a share as a count in a hundred, without words before it."""
         if not self.kind.side:
             return of_hundred(self.value)
         turned = math.ceil if self.kind.side > 0 else math.floor

@@ -18,10 +18,10 @@ from dpviz.core.problem import Budget, Problem
 class Verdict(StrEnum):
     """The verdict on a claim in one setting.
 
-    ``REFUTED``: false on its own terms, by an exact account or an attack. ``OUT_OF_SCOPE``: fails
-    here by an exact account, where its source does not promise it: other neighbours, or an epsilon
-    outside its proof. ``UNPROVEN``: no proof covers what is released here, and nothing known
-    breaks it; an upper bound above the claim says no more than that.
+    ``REFUTED``: false on its own terms, by exact accounting or an attack. ``OUT_OF_SCOPE``: fails
+    in this setting by exact accounting, but its source does not promise it: other neighbours, or an
+    epsilon outside its proof. ``UNPROVEN``: no proof covers this release, and nothing known breaks
+    the claim; this includes an upper bound above the claim.
     """
 
     HOLDS = "holds"
@@ -34,12 +34,12 @@ class Verdict(StrEnum):
 
     @property
     def fails(self) -> bool:
-        """Whether a claim is made that does not hold in this setting."""
+        """Whether a claim exists and does not hold in this setting."""
         return self in (Verdict.REFUTED, Verdict.OUT_OF_SCOPE, Verdict.UNPROVEN)
 
     @property
     def counts(self) -> bool:
-        """Whether a claim is made that holds in this setting."""
+        """Whether a claim exists and holds in this setting."""
         return not self.fails and self is not Verdict.BASELINE
 
 
@@ -65,11 +65,11 @@ VERDICT_MARKS = {
 
 
 class Aim(StrEnum):
-    """The quantity that a release estimates, and shows exactly without noise.
+    """The quantity that a release estimates; without noise the release equals it.
 
-    ``COMPONENTS``: the leading components of A itself. ``DIRECTIONS``: those of the rows' unit
-    vectors. ``CLIPPED``: those of rows shortened to a radius that the mechanism finds. ``NOTHING``:
-    it does not look at the rows.
+    The leading components of A itself (``COMPONENTS``), of the rows' unit vectors (``DIRECTIONS``),
+    or of rows clipped to a radius that the mechanism finds (``CLIPPED``). ``NOTHING`` does not
+    depend on the rows.
     """
 
     COMPONENTS = "components of A"
@@ -92,18 +92,18 @@ class Status:
 
     @property
     def mark(self) -> str:
-        """A mark that goes with the words."""
+        """The symbol of the verdict."""
         return VERDICT_MARKS[self.verdict]
 
     @property
     def marked(self) -> str:
-        """The mark and the words."""
+        """The symbol and the words."""
         return f"{self.mark} {self.words}".strip()
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How a mechanism will run: derived from shapes and budget, never from data.
+    """How a mechanism runs, derived from shapes and budget, never from data.
 
     Attributes
     ----------
@@ -112,9 +112,9 @@ class Calibration:
     scale : float
         Noise scale in units of A, or the concentration of a sampler.
     parts : tuple of Part
-        What the mechanism says it does, for accounting by other code.
+        Randomness that the mechanism declares, for independent accounting.
     values : mapping of str to float
-        Further numbers a reader may want, by name.
+        Further numbers for readers, keyed by name.
     """
 
     problem: Problem
@@ -131,22 +131,22 @@ class Release:
     Attributes
     ----------
     raw : ndarray of shape (size, ...)
-        The whole privatised object: what an attacker sees.
+        The whole private release, as an attacker sees it.
     components : ndarray of shape (size, d, k)
-        Orthonormal columns, descending, largest entry of each positive.
+        Components as orthonormal columns, in descending order, the largest entry of each positive.
     matrix : ndarray of shape (size, d, d) or None
-        The symmetric estimate of A, where one is released.
+        The symmetric estimate of A, if released.
     eigenvalues : ndarray of shape (size, d) or None
-        Its eigenvalues, descending.
+        Eigenvalues of ``matrix``, descending.
     trace : ndarray of shape (size, steps) or None
-        The score along each draw's chain, for samplers that only converge.
+        The score along each release's Markov chain, for samplers that only converge.
     variances : ndarray of shape (size, d) or None
-        Noisy eigenvalues of A, descending, released beside a subspace.
+        Noisy eigenvalues of A, descending, released in addition to a subspace.
     exact : bool
-        Whether the matrix is what the mechanism saw, without noise, and is left out.
+        Whether the matrix is the exact moment without noise, and is therefore left out.
     radius : ndarray of shape (size,) or None
-        Length that rows were clipped at, in units of the rows, where the mechanism found one; it is
-        released too.
+        Length at which rows were clipped, in units of the rows, if the mechanism found such a
+        length; it is released too.
     """
 
     raw: FloatArray
@@ -168,7 +168,7 @@ class Release:
             Symmetric; only the lower triangles are read for the components.
         k : int
         raw : ndarray, optional
-            What was published, where it is not the symmetric matrix itself.
+            The published object, if it is not the symmetric matrix itself.
         """
         values, vectors = top_eigen(matrices, k)
         return cls(
@@ -185,13 +185,13 @@ class Release:
 
     @classmethod
     def joined(cls, batches: Sequence[Self]) -> Self:
-        """Return one batch of several of the same kind, in order, without fields that some lack."""
+        """Return several batches of one kind as one batch, without fields that some lack."""
 
         def together(name: str) -> FloatArray | None:
             parts = [getattr(batch, name) for batch in batches]
             return None if any(part is None for part in parts) else np.concatenate(parts)
 
-        # a new field is joined too, without being named here
+        # Join all fields by name, so that a new field needs no change here.
         names = [each.name for each in fields(cls) if each.name != "exact"]
         exact = all(batch.exact for batch in batches)
         return cls(**{name: together(name) for name in names}, exact=exact)  # type: ignore[arg-type]
@@ -201,9 +201,9 @@ class Release:
         return replace(self, components=components)
 
     def times(self, factors: FloatArray) -> Self:
-        """Return the releases in another unit: matrices and variances times a factor above 0 each.
+        """Return the releases in other units: matrices and variances each times a positive factor.
 
-        What was published (``raw``) and the components stay as they are.
+        The published object (``raw``) and the components do not change.
 
         Parameters
         ----------

@@ -18,12 +18,12 @@ from dpviz.core.number_text import decimals
 
 @cache
 def _threadpools() -> ThreadpoolController:
-    # Looking the loaded libraries up takes milliseconds, so once per process.
+    # Cache this object: finding the loaded libraries takes milliseconds.
     return ThreadpoolController()
 
 
 def one_blas_thread() -> AbstractContextManager[object]:
-    """Limit BLAS to one thread at once; used as a context, lift the limit at its end."""
+    """Limit BLAS to one thread at once; used as a context manager, lift the limit at the end."""
     limited: AbstractContextManager[object] = _threadpools().limit(limits=1, user_api="blas")
     return limited
 
@@ -32,7 +32,7 @@ def one_blas_thread() -> AbstractContextManager[object]:
 def kernel() -> str:
     """Return the BLAS libraries in use with their kernels, such as ``openblas 0.3.30 Haswell``.
 
-    A library picks a kernel by the processor. Another one adds in another order, so numbers of the
+    A library picks a kernel by the processor. Other kernels add in another order, so numbers of the
     same seed differ from about the twelfth digit on.
     """
     import scipy.linalg  # noqa: F401  # brings a library of its own, which has to be there by now
@@ -48,15 +48,15 @@ def kernel() -> str:
 # --- memory ---------------------------------------------------------------------------------------
 
 
-_ARENA_MAX = -8  # glibc's M_ARENA_MAX
+_ARENA_MAX = -8  # This is the number of glibc's option M_ARENA_MAX.
 
 
 def share_heaps() -> None:
-    """Let all threads take from two heaps, where the C library would give each its own.
+    """Let all threads share two heaps, instead of one heap each.
 
-    The heap of a thread that has ended keeps what is scattered over it.
+    The heap of an ended thread cannot free pages with scattered remains.
     """
-    limit = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's own
+    limit = getattr(ctypes.CDLL(None), "mallopt", None)  # Only glibc has this function.
     if limit is not None:
         limit(ctypes.c_int(_ARENA_MAX), ctypes.c_int(2))
 
@@ -64,14 +64,14 @@ def share_heaps() -> None:
 def give_back() -> None:
     """Collect garbage, and return free pages to the system if its allocators can.
 
-    Python, Arrow and the C library keep what they have freed for the next use: after many people
-    have left a server that would be most of what it holds.
+    Python, Arrow and the C library keep freed memory for reuse. On a server that many people have
+    left, freed memory would be most of what it holds.
     """
-    import pyarrow as pa  # here, as whoever wants one BLAS thread need not wait for it
+    import pyarrow as pa  # Import this here, because no other function needs it.
 
     gc.collect()
     pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # Only glibc has this function.
     if trim is not None:
         trim(ctypes.c_size_t(0))
 
@@ -81,16 +81,16 @@ _GROUP = Path("/sys/fs/cgroup")
 
 
 def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
-    """Return how much memory a process may still take, or None if unknown.
+    """Return the memory in bytes that a process may still take, or None if unknown.
 
-    The least of what the system has free and what the limit of a container leaves.
+    This is the smaller of the system's free memory and the rest of a container's limit.
 
     Parameters
     ----------
     system, group : Path
-        Where Linux says so.
+        Paths of the files in which Linux reports memory.
     """
-    # what nobody says is left out: a machine without either file has no known limit
+    # Ignore missing files: a machine with neither file has no known memory limit.
     limits = []
     try:
         line = re.search(r"^MemAvailable:\s+(\d+) kB", system.read_text(), re.MULTILINE)
@@ -102,10 +102,10 @@ def free_bytes(system: Path = _SYSTEM, group: Path = _GROUP) -> int | None:
         limit, used = (
             (group / f"memory.{name}").read_text().strip() for name in ("max", "current")
         )
-        # a container may have less than its host has free
+        # A container may have less free memory than its host, so take the smaller value.
         if limit != "max":
             limits.append(max(int(limit) - int(used), 0))
-    except OSError:  # no container, or none with a limit
+    except OSError:  # Without a container or a limit, this file does not exist.
         pass
     return min(limits, default=None)
 
@@ -116,7 +116,7 @@ def gigabytes(size: float) -> str:
 
 
 def too_much(size: float) -> str | None:
-    """Return why so many bytes are unavailable, or None if they are available."""
+    """Return why ``size`` bytes are unavailable, or None if they are available."""
     free = free_bytes()
     if free is None or size <= free:
         return None

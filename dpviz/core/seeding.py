@@ -1,7 +1,7 @@
-"""Named random streams: same seed and names, same bytes.
+"""Named random streams: the same seed and names give the same bytes.
 
-A stream's name is (seed, labels...), so adding a mechanism or a trial changes
-nobody else's numbers. Nothing in dpviz draws from global state.
+A stream's name is (seed, labels...), so adding a mechanism or a trial changes no other numbers.
+Nothing in dpviz uses global random state.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dpviz.core.arrays import FloatArray
 
 _WORDS = struct.Struct("<4I")
 _BLOCK = 2**8
-_TOGETHER = 16  # streams from which they are begun together: few numbers are no work for arrays
-# NumPy's SeedSequence: its constants are part of its documented, fixed bytes (NEP 19)
+_TOGETHER = 16  # From this many streams on, arrays are faster than a loop.
+# SeedSequence of NumPy uses these constants; NumPy documents its results as fixed (NEP 19).
 _FIRST_A, _TIMES_A, _FIRST_B, _TIMES_B = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 _LEFT, _RIGHT = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
 _HALF, _POOL = np.uint32(16), 4
@@ -33,9 +33,9 @@ def generator(seed: int, *labels: str | int) -> np.random.Generator:
     Parameters
     ----------
     seed : int
-        At least 0.
+        Seed, at least 0.
     *labels : str or int
-        The stream's name; every part counts, and ("ab", "c") is not ("a", "bc").
+        Name of the stream; every part counts, and ("ab", "c") is not ("a", "bc").
     """
     return _started(_begun(seed, _name(*labels)))
 
@@ -45,13 +45,13 @@ def _name(*labels: str | int) -> str:
 
 
 def _started(begun: _Beginning) -> np.random.Generator:
-    # NumPy documents any ISeedSequence here; its stub names one kind
+    # NumPy's documentation allows any ISeedSequence here, but its type stub does not.
     return np.random.Generator(np.random.PCG64(begun))  # type: ignore[arg-type]
 
 
-@lru_cache(maxsize=2**14)  # a search begins the same streams at every point
+@lru_cache(maxsize=2**14)  # A search uses the same streams at each step, so cache them.
 def _begun(seed: int, name: str) -> _Beginning:
-    # 128 bits of the name, so that no two streams meet by chance
+    # Use 128 bits of the name's digest, so that two streams practically never collide.
     digest = hashlib.blake2b(name.encode(), digest_size=16).digest()
     whole = np.random.SeedSequence(seed, spawn_key=_WORDS.unpack(digest))
     return _Beginning(np.asarray(whole.generate_state(4, np.uint64), dtype=np.uint64))
@@ -59,7 +59,7 @@ def _begun(seed: int, name: str) -> _Beginning:
 
 @lru_cache(maxsize=2**6)
 def _begun_together(seed: int, label: str, trials: tuple[int, ...]) -> list[_Beginning]:
-    """Return `_begun` of many trials: the arithmetic of `SeedSequence` on all of them at once."""
+    """Return `_begun` of many trials, by the arithmetic of `SeedSequence` on arrays."""
     names = [_name(label, trial) for trial in trials]
     digests = b"".join(hashlib.blake2b(one.encode(), digest_size=16).digest() for one in names)
     keys = np.frombuffer(digests, "<u4").reshape(len(names), 4).astype(np.uint32)
@@ -87,26 +87,26 @@ def _begun_together(seed: int, label: str, trials: tuple[int, ...]) -> list[_Beg
 
 
 class _Beginning(ISeedSequence):
-    """What a `SeedSequence` answers to `PCG64`: to find it takes most of a generator's time."""
+    """Stored `SeedSequence` answer to `PCG64`; computing it takes most of a generator's time."""
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
         words.setflags(write=False)
         self._words = words
 
     def generate_state(self, n_words: int, dtype: object = np.uint32) -> NDArray[np.uint64]:
-        """Return the four words that `PCG64` asks for."""
+        """Return the four words that `PCG64` requests."""
         if n_words != len(self._words) or np.dtype(dtype) != self._words.dtype:  # type: ignore[call-overload]
-            raise TypeError("a named stream begins a PCG64 and nothing else")
+            raise TypeError("a named stream can seed a PCG64 generator only")
         return self._words
 
 
 @dataclass(frozen=True)
 class Draws:
-    """The randomness of a batch of releases: one leading entry per draw.
+    """Random numbers of a batch of releases, with one leading entry per repetition.
 
-    ``numbers`` are the trial numbers. Made by `trials` (one named stream per
-    trial, so trial 7 is the same whether 10 or 1,000 are drawn) or by `batch`
-    (one generator for the whole batch: faster, for audits and law tests).
+    ``numbers`` are the trial numbers. `trials` gives one named stream per trial, so trial 7 is the
+    same in a run of 10 or 1,000. `batch` gives one generator for the whole batch: faster, for
+    audits and distribution tests.
     """
 
     generators: tuple[np.random.Generator, ...]
@@ -118,25 +118,25 @@ class Draws:
         numbers = tuple(int(trial) for trial in trials)
         if len(numbers) < _TOGETHER:
             return cls(tuple(generator(seed, label, trial) for trial in numbers), numbers)
-        # in blocks that are kept: a run with more trials begins with the same ones
+        # Build streams in cached blocks: a longer run starts with the same blocks as a shorter one.
         starts = range(0, len(numbers), _BLOCK)
         blocks = (_begun_together(seed, label, numbers[at : at + _BLOCK]) for at in starts)
         return cls(tuple(_started(each) for block in blocks for each in block), numbers)
 
     @classmethod
     def batch(cls, rng: np.random.Generator, size: int) -> Draws:
-        """Return ``size`` draws that share one generator."""
+        """Return ``size`` repetitions that share one generator."""
         return cls((rng,), tuple(range(size)))
 
     @property
     def size(self) -> int:
-        """Number of draws."""
+        """Number of repetitions."""
         return len(self.numbers)
 
     @cached_property
     def shared(self) -> bool:
         """Whether one generator serves the whole batch."""
-        # one draw with one generator is its own stream, and not a batch
+        # A single repetition has its own generator, so it does not count as a batch.
         return len(self.generators) != self.size
 
     def _sample(self, method: str, shape: tuple[int, ...]) -> FloatArray:
@@ -161,7 +161,7 @@ class Draws:
         return self._sample("random", shape)
 
     def single(self) -> list[Draws]:
-        """Return one `Draws` of size 1 per draw, for samplers that loop."""
+        """Return one `Draws` of size 1 for each repetition, for samplers that loop."""
         if self.shared:
             return [Draws(self.generators, (number,)) for number in self.numbers]
         pairs = zip(self.generators, self.numbers, strict=True)

@@ -1,7 +1,7 @@
 """`Settings`: every option of dpviz, declared once.
 
-The command line, links, widgets, validation messages, the JSON ``settings``
-and the command a page offers for copying all come from the fields below.
+The fields below define the command line, links, widgets, validation messages, the JSON ``settings``
+and the command that a page offers for copying.
 """
 
 from __future__ import annotations
@@ -53,24 +53,24 @@ from dpviz.core.plugins import shell_command
 from dpviz.core.problem import DELTA_ALLOWED, EPSILON_RANGE, check_delta
 
 AS_RELEASED, FREE = "none", "free"
-"""Whether releases are shown as they are, or after what costs no privacy."""
+"""Whether releases are shown as released or post-processed; post-processing costs no privacy."""
 
 MOST_ROWS_A_PERSON = 1_000
-"""Most rows of one person that a table may be said to hold."""
+"""Largest allowed value for the number of rows of one person."""
 
 MOST_SHARED = 0.95
-"""Share of the budget that all private steps together may take: the release needs the rest."""
+"""Largest share of the budget for all private steps together; the release needs a share too."""
 
 
 def names_in(text: str, what: str = "leave out", allowed: str = "column names") -> tuple[str, ...]:
-    """Return the names that a text lists as one line of CSV."""
+    """Return the names in a text that is one line of CSV."""
     if not text.strip():
         return ()
     try:
         cells = next(csv.reader([text], skipinitialspace=True, strict=True))
     except csv.Error:
         flag = f"--{what.replace(' ', '-')}"
-        raise InvalidSetting(what, f"{allowed} separated by commas", text, flag) from None
+        raise InvalidSetting(what, f"a list of {allowed} separated by commas", text, flag) from None
     return tuple(dict.fromkeys(cell.strip() for cell in cells if cell.strip()))
 
 
@@ -82,11 +82,11 @@ def names_listed(names: Iterable[str]) -> str:
 
 
 ALL_KEPT = "none"
-"""What is said where no column is left out, not even one that looks like an identifier."""
+"""Text that leaves no column out, not even one that looks like an identifier."""
 
 
 def left_out_in(text: str) -> tuple[str, ...] | None:
-    """Return the columns that a text leaves out; None if the check of the table decides."""
+    """Return the columns that a text leaves out; None lets the table's check decide."""
     names = names_in(text)
     return None if not names else () if names == (ALL_KEPT,) else names
 
@@ -97,7 +97,7 @@ def _check_leave_out(value: str) -> str:
 
 
 def categories_in(text: str) -> tuple[str, ...]:
-    """Return the public categories of a label that a text lists as one line of CSV."""
+    """Return the public categories of a label, from a text that is one line of CSV."""
     return stated_categories(names_in(text, "categories", "names"))
 
 
@@ -107,7 +107,7 @@ def _check_categories(value: str) -> str:
 
 
 def codes_in(text: str) -> tuple[float | str, ...]:
-    """Return the numbers and words that a text lists as one line of CSV."""
+    """Return the numbers and words in a text that is one line of CSV."""
     codes: list[float | str] = []
     for cell in names_in(text, "codes", _CODES):
         try:
@@ -131,7 +131,7 @@ _READ_AS = "COLUMN=number or COLUMN=category, separated by commas"
 
 
 def read_as_in(text: str) -> dict[str, str]:
-    """Return how columns are to be read, by name, from a text."""
+    """Return how each column is to be read, by name, from a text."""
     found = {}
     for cell in names_in(text, "read as", _READ_AS):
         name, _, what = cell.rpartition("=")
@@ -146,11 +146,11 @@ def read_as_listed(read_as: Mapping[str, str]) -> str:
     return names_listed(f"{name}={what}" for name, what in read_as.items())
 
 
-_SCALE = "3 to 7 words from the least to the most with < between them; scales with ; between"
+_SCALE = "3 to 7 words from lowest to highest, separated by <; several scales separated by ;"
 
 
 def levels_in(text: str) -> tuple[tuple[str, ...], ...]:
-    """Return the scales that a text lists, each with its words from the least to the most."""
+    """Return the scales in a text, each with its words from the least to the most."""
     scales = [scale for scale in text.split(";") if scale.strip()]
     scales_in_order = tuple(
         tuple(" ".join(w.split()) for w in scale.split("<")) for scale in scales
@@ -161,7 +161,7 @@ def levels_in(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def is_scale(words: Sequence[str]) -> bool:
-    """Return whether words can be counted from 1: 3 to 7 of them, whatever their case."""
+    """Return whether words form a scale from 1: 3 to 7 words that differ even without case."""
     different = {plain_word(word) for word in words}
     return 3 <= len(words) == len(different) <= 7 and "" not in different
 
@@ -181,10 +181,10 @@ def _share(default: float, what: str) -> Any:
         default,
         0.001,
         0.9,
-        label=f"Share for the {what}",
+        label=f"Budget share for the {what}",
         group="Preparation",
-        help=f"Share of the budget for the private {what}: of squared mu, or of epsilon under "
-        "pure privacy.",
+        help=f"Share of the privacy budget for the private {what}. The budget is counted in "
+        "squared mu, or in epsilon under pure privacy.",
         slider=(0.01, 0.5),
         examples=(0.2,),
     )
@@ -194,8 +194,8 @@ def _share(default: float, what: str) -> Any:
 class Settings(Declared):
     """All options of one view; frozen, validated, hashable.
 
-    ``mechanisms`` holds texts of variants; empty means all that apply. A
-    ``None`` is written ``auto`` and is resolved where the data is known.
+    ``mechanisms`` holds texts of variants; an empty value means all that apply. A ``None`` is
+    written ``auto`` and is resolved when the data is known.
     """
 
     table: str = text(
@@ -203,7 +203,7 @@ class Settings(Declared):
         label="Table",
         group="Table",
         help="Built-in table, path of a CSV or Parquet file, or a plan without a table: "
-        "plan:n=NUMBER,spectrum=FILE. A spectrum may also be a law, such as "
+        "plan:n=NUMBER,spectrum=FILE. A plan's spectrum may also be a formula, such as "
         "power:d=50,exponent=1.5,total=0.5.",
         flag="TABLE",
         examples=("iris", "wine"),
@@ -213,8 +213,8 @@ class Settings(Declared):
         *EPSILON_RANGE,
         label="Epsilon",
         group="Privacy",
-        help="Privacy loss that each person may suffer. Smaller is more private, larger more "
-        "accurate.",
+        help="Limit on how much one person's row can change the odds of any guess. A smaller "
+        "epsilon is more private; a larger epsilon is more accurate.",
         slider=(0.01, 100.0),
         log=True,
         examples=(0.1, 4.0),
@@ -225,8 +225,8 @@ class Settings(Declared):
         math.nextafter(1.0, 0.0),
         label="Delta",
         group="Privacy",
-        help="Extra probability allowed beyond epsilon. Larger means less protection; keep it "
-        "far below 1/n. Default: min(1e-6, 1/n^2), rounded down to one digit.",
+        help="Extra probability allowed beyond epsilon. A larger delta means less protection; keep "
+        "delta far below 1/n. Default: min(1e-6, 1/n^2), rounded down to one digit.",
         optional=True,
         slider=(1e-10, 0.01),
         log=True,
@@ -248,15 +248,16 @@ class Settings(Declared):
         {"replace": "replace one person", "zero-out": "zero out one person"},
         label="Neighbours",
         group="Privacy",
-        help="How neighbouring tables differ. Replace: one row becomes any other row. Zero-out: "
-        "one row becomes zero and n stays public, unlike add or remove.",
+        help="Neighbouring tables differ in one person's row. With replace, that row becomes any "
+        "other row. With zero-out, that row becomes zero and n stays public, unlike with add or "
+        "remove.",
         examples=("zero-out",),
     )
     mechanisms: tuple[str | Declared, ...] = texts(
         (),
         label="Mechanisms",
         group="Mechanisms",
-        help="Mechanism or variant such as mvg[theorem=3]; repeatable. Default: all that apply.",
+        help="Mechanism or variant, such as mvg[theorem=3]; repeatable. Default: all that apply.",
         flag="--mechanism",
         url="m",
         allowed_text="mechanism keys, each with optional [name=value,...]",
@@ -269,7 +270,7 @@ class Settings(Declared):
         1_000_000,
         label="Draws",
         group="Mechanisms",
-        help="Independent releases simulated per mechanism.",
+        help="Number of independent releases simulated for each mechanism.",
         slider=(5, 200),
         examples=(7, 20),
     )
@@ -278,9 +279,9 @@ class Settings(Declared):
         {AS_RELEASED: "as released", FREE: "post-processed"},
         label="Free lunch",
         group="Mechanisms",
-        help="Show releases as they are, or after post-processing, which costs no privacy. "
-        "Post-processing weighs features by the released diagonal if the noise is known. It "
-        "also makes variances nonnegative and limits their sum. Both have the same epsilon.",
+        help="Show releases as they are, or after post-processing, which costs no privacy: epsilon "
+        "stays the same. Post-processing weighs features by the released diagonal if the noise is "
+        "known. Post-processing also makes variances nonnegative and limits their sum.",
         examples=(FREE,),
     )
     seed: int = integer(
@@ -289,7 +290,7 @@ class Settings(Declared):
         2**63 - 1,
         label="Seed",
         group="Mechanisms",
-        help="Same seed, same bytes on the same machine.",
+        help="The same seed gives the same bytes on the same machine.",
         examples=(1, 12),
     )
     center: str | None = choice(
@@ -302,8 +303,8 @@ class Settings(Declared):
         },
         label="Centring",
         group="Preparation",
-        help="Value subtracted from each feature; default: mean on the ball, midpoint on the "
-        "box. A private mean uses part of the budget.",
+        help="Value subtracted from each feature. Default: the mean for the domain ball, and the "
+        "midpoint of the bounds for box. A private mean uses part of the budget.",
         optional=True,
         reads=from_data_as("mean"),
         examples=("midpoint", "none"),
@@ -313,11 +314,11 @@ class Settings(Declared):
         {
             "none": "none",
             "standardize": "divide by standard deviation",
-            PRIVATE: "divide by a private one",
+            PRIVATE: "divide by a private standard deviation",
         },
         label="Scaling",
         group="Preparation",
-        help="Scaling of each feature before rows are clipped. A private one uses part of the "
+        help="Scaling of each feature before rows are clipped. A private scale uses part of the "
         "budget.",
         reads=from_data_as("standardize"),
         examples=("standardize",),
@@ -327,9 +328,9 @@ class Settings(Declared):
         label="Row bound",
         group="Preparation",
         help="Largest allowed row norm R, in units of the table; longer rows are clipped to it. "
-        "Public: max (from the data), a number, or quantile:Q. With part of the budget: "
-        "private:Q (a quantile by the exponential mechanism) or private:adaptive (sparse "
-        "vector technique). With none, only mechanisms that need no bound run.",
+        "Public values are max (from the data), a number, or quantile:Q. Values that use budget "
+        "are private:Q (a quantile by the exponential mechanism) or private:adaptive (sparse "
+        "vector technique). With the value none, only mechanisms that need no bound run.",
         reads=row_bound_of,
         allowed_text=ROW_BOUND_ALLOWED,
         examples=("quantile:0.9", "40", "private:0.8", "none"),
@@ -339,9 +340,9 @@ class Settings(Declared):
         {"public": "public", PRIVATE: "private"},
         label="Number of people",
         group="Preparation",
-        help="Whether the number of people present is public. If private, part of the budget "
-        "estimates it for mean, scale and row-norm bound. The number n of rows stays "
-        "public: withdrawn people have zero rows. Only zero-out has a private number.",
+        help="Whether the number of people present is public. A private number is estimated with "
+        "part of the budget, for mean, scale and row-norm bound. The number n of rows stays "
+        "public: withdrawn people have rows of zeros. Only zero-out allows a private number.",
         examples=(PRIVATE,),
     )
     range_share: float = _share(0.05, "feature bounds")
@@ -353,11 +354,10 @@ class Settings(Declared):
         0.0,
         0.0,
         0.9,
-        label="Share for a picture",
+        label="Budget share for a map",
         group="Mechanisms",
-        help="Share of the budget for a chart of the rows that may be published beside the "
-        "directions; 0 for none. It is a share of squared mu, or of epsilon under pure "
-        "privacy.",
+        help="Share of the privacy budget for a map of the rows, published with the directions; "
+        "0 for no map. The budget is counted in squared mu, or in epsilon under pure privacy.",
         slider=(0.0, 0.9),
         examples=(0.65,),
     )
@@ -368,10 +368,10 @@ class Settings(Declared):
             "sparse": "counts above a threshold",
             "ellipses": "an ellipse for each label",
         },
-        label="Form of the picture",
+        label="Form of the map",
         group="Mechanisms",
-        help="Form of the published chart. A threshold uses a tenth of delta and is not "
-        "available under pure privacy.",
+        help="Form of the published map. Counts above a threshold use a tenth of delta and are "
+        "not available under pure privacy.",
         examples=("ellipses",),
     )
     domain: str = choice(
@@ -388,7 +388,7 @@ class Settings(Declared):
         label="Feature bounds",
         group="Preparation",
         help="Bounds of each feature: a CSV or Parquet file with columns feature, low, high, or "
-        "LOW:HIGH for all. Other values: known (the table's public bounds), private (one "
+        "LOW:HIGH for all features. Other values: known (the table's public bounds), private (one "
         "range about zero, uses budget), max (from the data).",
         reads=bounds_of,
         objects=True,
@@ -399,10 +399,10 @@ class Settings(Declared):
         "uniform",
         label="Shares of the precision",
         group="Precision",
-        help="Share of the precision for each direction, for mechanisms with shaped noise. "
-        "Values: uniform; binary:COLUMNS:TAU (the listed features divide the share TAU). Or "
-        "max-pnr (from the directions' variances), custom:SHARES, or a CSV file with the "
-        "columns feature (or direction) and theta.",
+        help="Share of the precision for each direction, for mechanisms with shaped noise. Values: "
+        "uniform; binary:COLUMNS:TAU (the listed features divide the share TAU). Other values: "
+        "max-pnr (from the directions' variances), custom:SHARES, or a CSV file with columns "
+        "feature (or direction) and theta.",
         check=check_allocation,
         allowed_text=ALLOCATION_ALLOWED,
         examples=("binary:1:0.8", "max-pnr"),
@@ -412,9 +412,9 @@ class Settings(Declared):
         label="Directions",
         group="Precision",
         help="Directions of the noise: features, or private:SHARE (principal directions released "
-        "with that share, usual 0.2). With private:SHARE:MECHANISM any mechanism supplies "
-        "them that releases a matrix or a subspace. With true they are the data's own, "
-        "which is not private.",
+        "with this share of the budget, usual 0.2). With private:SHARE:MECHANISM, a mechanism that "
+        "releases a matrix or a subspace supplies the directions. The value true takes the data's "
+        "own directions, which is not private.",
         check=check_directions,
         allowed_text=DIRECTIONS_ALLOWED,
         examples=("private:0.3", "true"),
@@ -423,8 +423,8 @@ class Settings(Declared):
         None,
         label="Label column",
         group="Table",
-        help="Column that colours the chart and is left out of the analysis. With auto there is "
-        "none; write =auto for a column of that name.",
+        help="Column that colours the chart and is left out of the analysis. With auto, no column "
+        "is the label; write =auto for a column named auto.",
         optional=True,
         url=None,
     )
@@ -433,9 +433,8 @@ class Settings(Declared):
         label="Public categories",
         group="Table",
         help="Values that the label column may hold, separated by commas, if they were known "
-        "before anybody saw the data. A published chart can then show them; any other label "
-        "counts as other. Values taken from the rows would reveal that somebody has each of "
-        "them.",
+        "before anybody saw the data. A published map can show these values and shows other "
+        "labels as other. Values taken from the rows would reveal that somebody has each value.",
         check=_check_categories,
         allowed_text="names separated by commas",
         examples=("yes,no",),
@@ -453,8 +452,8 @@ class Settings(Declared):
         {"auto": "find it", "point": "point (1.5)", "comma": "comma (1,5)"},
         label="Decimal mark",
         group="Table",
-        help="Decimal mark of numbers that a file holds as text. The default, auto, decides by "
-        "the whole file; dpviz asks if both are possible.",
+        help="Decimal mark of numbers that a file holds as text. The default, auto, decides by the "
+        "whole file; dpviz asks if point and comma are both possible.",
         examples=("comma",),
     )
     encoding: str = choice(
@@ -477,13 +476,13 @@ class Settings(Declared):
         "",
         label="Sheet",
         group="Table",
-        help="Sheet of a workbook, by name. Default: the first that holds a table.",
+        help="Sheet of a workbook, by name. Default: the first sheet that holds a table.",
         url=None,
         examples=("Labor",),
     )
     codes: str = text(
         "",
-        label="Codes for missing",
+        label="Codes for missing values",
         group="Table",
         help="Numbers and words that mean a missing value, such as -999 or Unknown, separated by "
         "commas.",
@@ -494,10 +493,10 @@ class Settings(Declared):
     )
     read_as: str = text(
         "",
-        label="Columns read as",
+        label="How columns are read",
         group="Table",
-        help="How to read columns if the guess is wrong, separated by commas. COLUMN=number "
-        "makes all else in the column missing; COLUMN=category reads numbers as words.",
+        help="How to read columns that dpviz reads wrongly, separated by commas. COLUMN=number "
+        "counts everything but numbers as missing; COLUMN=category reads numbers as words.",
         url=None,
         check=lambda value: read_as_listed(read_as_in(value)),
         allowed_text=_READ_AS,
@@ -505,10 +504,10 @@ class Settings(Declared):
     )
     levels: str = text(
         "",
-        label="Words in order",
+        label="Answers in order",
         group="Table",
-        help="Answers in order, such as never < sometimes < often, 3 to 7 of them; several "
-        "scales with ; between. A text column without other words becomes a feature, "
+        help="3 to 7 answers from the lowest to the highest, such as never < sometimes < often; "
+        "separate scales by ;. A text column with no other words becomes a feature, with answers "
         "counted from 1.",
         check=lambda value: levels_listed(dict.fromkeys(levels_in(value))),
         allowed_text=_SCALE,
@@ -520,17 +519,17 @@ class Settings(Declared):
         MOST_ROWS_A_PERSON,
         label="Rows a person",
         group="Table",
-        help="The most rows that one person has. Until you state it, one row is protected, not "
-        "one person.",
+        help="Largest number of rows that one person has. Until you state this number, dpviz "
+        "protects one row, not one person.",
         optional=True,
         examples=(1, 3),
     )
     person: str | None = text(
         None,
-        label="Column of the person",
+        label="Column that identifies the person",
         group="Table",
-        help="Column that identifies the person. Of each person the first rows count, as many as "
-        "rows a person states (usual: one). It is not a feature.",
+        help="Column that identifies the person. Only the first rows of each person count, as many "
+        "as rows a person states (usual: one). This column is not a feature.",
         optional=True,
         url=None,
     )
@@ -538,8 +537,8 @@ class Settings(Declared):
         "",
         label="Columns left out",
         group="Table",
-        help="Columns to leave out, separated by commas; put a name with a comma in double "
-        "quotes. Default: columns that look like identifiers; none leaves none out.",
+        help="Columns to leave out, separated by commas; put a name with a comma in double quotes. "
+        "Default: columns that look like identifiers; the value none leaves no column out.",
         url=None,
         check=_check_leave_out,
         allowed_text="column names separated by commas",
@@ -558,7 +557,7 @@ class Settings(Declared):
         label="Name of the table",
         group="Table",
         help="Name of the table in results and files, which never carry a file's name or folder. "
-        "Default: the key of a built-in table, and table for any other.",
+        "Default: a built-in table's key, or the word table for your own table.",
         url=None,
         check=printable,
         examples=("trial A",),
@@ -568,18 +567,18 @@ class Settings(Declared):
         super().__post_init__()
         private = self.private_shares
         if self.domain == "box" and private:
-            raise InvalidSetting("domain", "ball for a private preparation", "box", "--domain")
+            raise InvalidSetting("domain", "ball if the preparation is private", "box", "--domain")
         if math.fsum([self.picture, *private.values()]) > MOST_SHARED:
             raise InvalidSetting(
-                "shares of preparation and picture",
-                f"at most {numeral(MOST_SHARED, 6)} together, so that the release has the rest",
+                "shares of the budget for preparation and map",
+                f"at most {numeral(MOST_SHARED, 6)} in all, because the release needs the rest",
                 format_number(math.fsum([self.picture, *private.values()])),
                 "--range-share, --mean-share, --scale-share, --bound-share, --count-share, "
                 "--picture",
             )
         if self.domain == "box" and self.center == "mean":
             raise InvalidSetting(
-                "centring", "midpoint or none on a box, whose bounds are public", "mean", "--center"
+                "centring", "midpoint or none on a box, which has public bounds", "mean", "--center"
             )
 
     @property
@@ -594,12 +593,12 @@ class Settings(Declared):
             center=source_of(self.centring, self.mean_share),
             scale=source_of(self.scale, self.scale_share),
             row_bound=source_of(self.row_bound, self.bound_share),
-            # under replace n is the same for all neighbours
+            # Under replace, all neighbouring tables have the same n, so n is public.
             count=source_of(
                 self.count if self.relation == "zero-out" else PUBLIC, self.count_share
             ),
         )
-        # elsewhere a stated bound would be an assumption that nothing uses
+        # State bounds only if something uses them: otherwise they are a needless assumption.
         if preparation.private or self.domain == "box" or self.centring == MIDPOINT:
             preparation = replace(preparation, bounds=source_of(self.bounds, self.range_share))
         return preparation
@@ -611,21 +610,20 @@ class Settings(Declared):
 
     @property
     def centring(self) -> str:
-        """The centring in force, with the default resolved."""
+        """The centring in use, with the default replaced by its value."""
         return self.center or ("midpoint" if self.domain == "box" else "mean")
 
     def to_query(self, base: Self) -> dict[str, str]:
         """Return the link parameters that differ from the base.
 
-        An allocation that names features, is a file or is long stays out of links, and so does a
-        file of bounds.
+        Links omit an allocation that names features, is a file or is long, and a file of bounds.
         """
         return self._travelling(super().to_query(base))
 
     def full_query(self) -> dict[str, str]:
-        """Return every link parameter that links may carry, with defaults.
+        """Return all parameters that links may contain, including defaults.
 
-        A link made of it means the same whatever later versions take for defaults.
+        Such a link keeps its meaning if a later version changes defaults.
         """
         query = {
             param.url: param.format(getattr(self, name))
@@ -635,7 +633,7 @@ class Settings(Declared):
         return self._travelling(query)
 
     def _travelling(self, query: dict[str, str]) -> dict[str, str]:
-        """Take out of link parameters what names a feature or a file, or is long."""
+        """Remove link parameters that name a feature or a file, or are long."""
         if not travels(self.allocation):
             query.pop("allocation", None)
         if names_file(self.bounds):
@@ -644,7 +642,7 @@ class Settings(Declared):
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], base: Self) -> tuple[Self, list[str]]:
-        """Read link parameters and say what had to be replaced; no link names a file."""
+        """Read link parameters and report every replaced value; no link may name a file."""
         settings, notices = super().from_query(query, base)
         if settings.allocation != base.allocation and not travels(settings.allocation):
             settings = replace(settings, allocation=base.allocation)
@@ -669,10 +667,10 @@ class Settings(Declared):
         Parameters
         ----------
         table : str, optional
-            What to write for the table, where it has no name of its own.
+            Text for the table, if the table has no name of its own.
         verb : str
         base : Settings, optional
-            What the verb takes for what is not said; the defaults if not given.
+            Values that the verb uses for settings that are not stated; by default, the defaults.
         """
         words = [*verb.split(), self.table if table is None else table]
         params = params_of(type(self))
@@ -682,12 +680,12 @@ class Settings(Declared):
                     words += [params[name].flag, variant]
             elif name != "table":
                 flag = params[name].flag
-                # A value that starts with a dash would be read as an option.
+                # Join the two by =, because a value with a dash first would count as an option.
                 words += [f"{flag}={written}"] if written.startswith("-") else [flag, written]
         return shell_command(*words)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all values by name, with defaults that need no data resolved."""
+        """Return all values by name; defaults are resolved if they need no data."""
         values = {name: getattr(self, name) for name in params_of(type(self))}
         values["mechanisms"] = list(self.variants)
         values["center"] = self.centring

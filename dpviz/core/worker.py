@@ -1,8 +1,8 @@
-"""Work in other processes that can be ended at once.
+"""Work in other processes that can be stopped at once.
 
-Compiled code cannot be asked to stop: one fit of scikit-learn may take minutes and look up nowhere.
-The caller waits for such work here and looks up meanwhile (`dpviz.core.cancelling`); whatever ends
-it there ends the processes. They also end with the one that started them, however that ended.
+Compiled code cannot be asked to stop: one fit of scikit-learn may take minutes without checking. So
+the caller waits here and checks for cancellation meanwhile (`dpviz.core.cancelling`); an exception
+from the check ends the processes. They also end with the process that started them.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from dpviz.core.resources import one_blas_thread
 
 try:
     from concurrent.futures import ProcessPoolExecutor
-except ImportError:  # inside a browser, where there are no processes
+except ImportError:  # A browser has no processes.
     ProcessPoolExecutor = Executor  # type: ignore[assignment, misc]
 
 LOOK_SECONDS = 0.1
-_HERE = uuid4().hex  # this process, as workers see it
+_HERE = uuid4().hex  # This text identifies the present process in its workers.
 _starting = threading.Lock()
-# No more pieces of work have a process of their own at a time than there are cores, whoever asks.
+# Limit the jobs that run in their own process to the number of cores.
 _places = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
 
 
 class Ended(DpvizError):
-    """Processes ended before their work, for example for lack of memory."""
+    """Some processes ended before their work was done, for example for lack of memory."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -51,17 +51,17 @@ class Processes(ProcessPoolExecutor):
     """Processes on this machine that end with their context."""
 
     def __init__(self, workers: int) -> None:
-        # not forked: a server has threads, which may hold locks just then
+        # Start processes by spawn: after a fork, a lock of another thread could never be released.
         context = multiprocessing.get_context("spawn")
         super().__init__(workers, context, initializer=_begin)
 
     def submit(self, fn: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        """Call the function in a process, and start one if none is free."""
+        """Call the function in a process, and start a process if none is free."""
         main = sys.modules["__main__"]
         with _starting:
             spec = main.__spec__
-            # It would run the caller's script, or the page, once more. What of it is wanted travels
-            # as code; and a program is imported nowhere.
+            # Spawn would run the user's script or page again, so send only the needed code. Spawn
+            # does not import a module named __main__, so use this name for the script.
             main.__spec__ = ModuleSpec("dpviz.__main__", None)
             try:
                 return super().submit(fn, *given, **named)
@@ -69,7 +69,7 @@ class Processes(ProcessPoolExecutor):
                 main.__spec__ = spec
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """Kill the processes, because compiled code ignores gentler signals."""
+        """Kill the processes, because compiled code ignores softer signals."""
         for process in list((self._processes or {}).values()):
             process.kill()
         super().shutdown(wait, cancel_futures=cancel_futures)
@@ -77,7 +77,7 @@ class Processes(ProcessPoolExecutor):
 
 def send(executor: Executor, work: Callable[..., Any], *given: Any) -> Future[Any]:
     """Submit ``work(*given)``, also for functions from a notebook or a plugin file."""
-    import cloudpickle  # not in the browser edition, which has no processes
+    import cloudpickle  # The browser edition lacks cloudpickle, as it has no processes.
 
     return executor.submit(_run, cloudpickle.dumps((work, given)), _HERE)
 
@@ -86,12 +86,12 @@ def send(executor: Executor, work: Callable[..., Any], *given: Any) -> Future[An
 def sent_whole(things: Iterable[Callable[..., Any]]) -> Iterator[None]:
     """Send classes and functions of other packages to workers as code, not by name.
 
-    A worker cannot import what was loaded from a path.
+    A worker cannot import a module that was loaded from a path.
     """
     ours = __name__.partition(".")[0]
     modules = {sys.modules[one.__module__] for one in things if one.__module__ in sys.modules}
     with ExitStack() as after:
-        with suppress(ImportError):  # in the browser edition there are no workers
+        with suppress(ImportError):  # The browser edition has no worker processes.
             import cloudpickle
 
             for module in modules:
@@ -103,13 +103,13 @@ def sent_whole(things: Iterable[Callable[..., Any]]) -> Iterator[None]:
 
 @contextmanager
 def own_process() -> Iterator[Callable[..., Any]]:
-    """Yield a process for successive pieces of work; None inside a browser.
+    """Yield a function that runs work in its own process, or directly in a browser.
 
     Yields
     ------
     callable
-        A function and its arguments to its result. What it raises is raised here, and `Ended`
-        where the process ended early.
+        A function from a function and its arguments to the result. It raises the function's errors,
+        and `Ended` if the process ended early.
     """
     if in_browser():
         yield lambda work, *given: work(*given)
@@ -133,7 +133,7 @@ def own_process() -> Iterator[Callable[..., Any]]:
 
 
 def _begin() -> None:
-    """Leave interrupts to the process that started this one, and end with it."""
+    """Leave interrupts to the parent process, and end when the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     maker = multiprocessing.parent_process()
     assert maker is not None
@@ -148,7 +148,7 @@ def _begin() -> None:
 def _run(sent: bytes, maker: str) -> Any:
     work, given = pickle.loads(sent)
     if maker != _HERE:
-        # For its life: a worker may have several threads, and a limit that one of them lifts when
-        # it is done would be lifted for all. By now all libraries are there that it is about.
+        # Limit the threads of BLAS as long as the worker lives: lifting the limit in one thread
+        # would lift it for all. All libraries to limit are loaded at this point.
         one_blas_thread()
     return work(*given)

@@ -1,6 +1,6 @@
 """Tables: built-in ones, generators, files, remote sets, frames and arrays.
 
-`read_table` is the one door: it takes whatever a caller has.
+`read_table` is the entry point: it accepts every kind of table.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ TABLE_ALLOWED = (
 
 
 def read_table(table: Any, reading: ReadOptions = PLAINLY) -> Table | Batches:
-    """Return whatever a caller has as a table, or as batches where no array holds it: the one door.
+    """Return any supported input as a table, or as batches if no array holds its rows.
 
     Parameters
     ----------
     table : str, Path, Table, frame, array, Bunch or sparse matrix
-        A name or a path; frames of pandas, polars, Dask or whatever speaks Arrow.
+        A name, a path, or a frame of pandas, polars, Dask or any other library that speaks Arrow.
     reading : ReadOptions
 
     Raises
@@ -84,33 +84,33 @@ def read_table(table: Any, reading: ReadOptions = PLAINLY) -> Table | Batches:
     InvalidTable
         If there is no such table, or it cannot be used.
     NotAvailable
-        If a remote set cannot be got.
+        If a remote data set cannot be obtained.
     InvalidSetting
-        If the reading does not fit what is read.
+        If the reading options do not suit the input.
     """
     if isinstance(table, (str, Path)):
         try:
             return load(table, reading)
         except TooLarge:
             return FileBatches(table, reading)
-    # Dask and sparse rows first: to be read as an array is to be held in memory
+    # Try Dask and sparse tables first: reading them as arrays would load them into memory.
     return rows_not_held(table, reading) or table_at_hand(table, reading)
 
 
 def in_batches(table: Any, reading: ReadOptions = PLAINLY) -> Batches:
-    """Return the rows of a file, of a Dask frame or of a sparse matrix, whatever their size."""
+    """Return a file, Dask frame or sparse matrix of any size as batches of rows."""
     if isinstance(table, (str, Path)):
         return FileBatches(table, reading)
     return rows_not_held(table, reading) or FrameBatches(table)
 
 
 def read_in_memory(table: Any, reading: ReadOptions = PLAINLY) -> Table:
-    """Return the same where all rows are needed at once: what Dask or a sparse matrix has is made.
+    """Return a table with all rows in memory; Dask frames and sparse matrices are converted.
 
     Raises
     ------
     InvalidTable
-        As `read_table`, and if a file is too large to be held.
+        In the same cases as `read_table`, or if a file is too large for memory.
     """
     if not isinstance(table, (str, Path)):
         return table_at_hand(table, reading)
@@ -118,17 +118,17 @@ def read_in_memory(table: Any, reading: ReadOptions = PLAINLY) -> Table:
         return load(table, reading)
     except TooLarge as error:
         raise InvalidTable(
-            f"A task needs the rows in memory: {error} A sample of them is enough."
+            f"A task needs the rows in memory: {error} A sample of the rows is enough."
         ) from None
 
 
 def name_of(table: object) -> str:
-    """Return what settings and results call a table before it is read.
+    """Return the name that settings and results use for a table before it is read.
 
     Raises
     ------
     WrongArgument
-        If it is nothing that `read_table` takes.
+        If `read_table` does not accept the input.
     """
     name = str(table) if isinstance(table, (str, Path)) else name_at_hand(table)
     if name is not None:
@@ -145,19 +145,18 @@ def load(table: str | Path, reading: ReadOptions = PLAINLY) -> Table:
     Parameters
     ----------
     table : str or Path
-        Built-in key, path of a file that `read_raw` takes, or key of a
-        remote set: what comes first of these counts. A remote set that is not at
-        hand is downloaded.
+        Built-in key, path of a file that `read_raw` takes, or key of a remote set; the first match
+        counts. A remote set that is not stored yet is downloaded.
     reading : ReadOptions
-        A built-in table and a remote set have no categories or gaps; their label may be their own
-        or one of their features, which then is none.
+        Built-in tables and remote sets have no categories or missing values. Their label may be a
+        column of its own or one of their features, which then stops being a feature.
 
     Raises
     ------
     InvalidTable
         When there is no such table or file, or it cannot be used.
     NotAvailable
-        When a remote set cannot be got.
+        If a remote data set cannot be obtained.
     """
     name = str(table)
     if name in builtin_tables():
@@ -165,16 +164,16 @@ def load(table: str | Path, reading: ReadOptions = PLAINLY) -> Table:
     if is_remote(name):
         return remote.load(name).as_read(reading)
     path = Path(table)
-    shown = printable(path.name)
+    file_name = printable(path.name)
     if not path.is_file():
-        # what it is instead; a misspelt name of a table is no file either
+        # Describe the path in the error, because the user may have misspelt a table's name.
         what = "a folder" if path.is_dir() else "no file"
         if path.exists() and not path.is_dir():
             what = "a pipe or device; a table from a pipe is named -"
         raise InvalidTable(
             f"table must be one of {', '.join(builtin_tables())}, a remote data set "
-            f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {shown!r} is "
-            f"{what}{did_you_mean(shown, [*builtin_tables(), *remote.sets()])}."
+            f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {file_name!r} is "
+            f"{what}{did_you_mean(file_name, [*builtin_tables(), *remote.sets()])}."
         )
     raw = read_raw(
         path,
@@ -184,12 +183,12 @@ def load(table: str | Path, reading: ReadOptions = PLAINLY) -> Table:
         sheet=reading.sheet,
     )
     raw = raw.stated(reading)
-    # what is left out, or names the person, is no feature that could give somebody away
+    # Check only features: columns that are left out or name the person are not published.
     reading, notes = advised(raw, reading)
-    # a file's name is its owner's: no result carries it
+    # Name the table without its file name, which may be private.
     return replace(raw.to_table(reading).noting(notes), name=NAMELESS)
 
 
 def is_remote(name: str) -> bool:
-    """Return whether `load` takes a name for a remote set: no built-in table or file has it."""
+    """Return whether `load` reads a name as a remote set, because nothing else has this name."""
     return name in remote.sets() and name not in builtin_tables() and not Path(name).is_file()

@@ -1,9 +1,8 @@
 """Numeric rows of a file of any size, a batch at a time.
 
-The features are those that reading the whole file would give, by the same code,
-with one difference: what a column holds is judged by the first rows of a Parquet
-file, or by the first 8 MiB of a text, and a file whose later cells say otherwise
-is refused.
+The features are the same as when the whole file is read, by the same code, with one difference.
+Each column is judged by the first rows of a Parquet file, or by the first 8 MiB of a text. A file
+whose later cells contradict that is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from dpviz.datasets.columns import (
     MAX_MAGNITUDE,
     MISSING_MARKERS,
     POINT,
-    WITHHELD,
     Judged,
     Kind,
     among,
@@ -38,52 +36,53 @@ from dpviz.datasets.columns import (
     parse,
     plain_numbers,
     to_numpy,
+    told_nothing,
     trimmed,
     truths,
 )
-from dpviz.datasets.files import Columns, decimal_mark, open_file, shown_name
+from dpviz.datasets.files import Columns, decimal_mark, open_file, shown_name, without_names
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.reader import is_text
 from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions
 
 _BATCH_ROWS = 1 << 16
 _HEAD_BYTES = 1 << 23
-_BLOCK_CELLS = 1 << 19  # 4 MiB of numbers: a block stays in the processor's cache
+_BLOCK_CELLS = 1 << 19  # A block has 4 MiB of numbers, so that it fits the processor's cache.
 
 
 V = TypeVar("V", bound=np.generic)
 
 
 def check_batches(reading: ReadOptions) -> None:
-    """Raise `InvalidSetting` where a reading asks for what needs all rows in memory at once."""
+    """Raise `InvalidSetting` if a reading needs all rows in memory at once."""
     for name, value in (("categorical", reading.categorical), ("missing", reading.missing)):
         if value != "drop":
-            allowed = "drop for rows that are read in batches"
-            raise InvalidSetting(name, allowed, value, f"--{name}")
-    for name, given in (
+            rule = "drop for rows that are read in batches"
+            raise InvalidSetting(name, rule, value, f"--{name}")
+    for name, setting in (
         ("codes", codes_listed(reading.codes)),
         ("read as", read_as_listed(reading.read_as)),
         ("levels", levels_listed(reading.levels)),
         ("person", reading.person),
     ):
-        if given:
-            allowed = "left out for rows that are read in batches"
-            raise InvalidSetting(name, allowed, given, f"--{name.replace(' ', '-')}")
+        if setting:
+            rule = "left out for rows that are read in batches"
+            raise InvalidSetting(name, rule, setting, f"--{name.replace(' ', '-')}")
 
 
 class Batches(ABC):
-    """Rows that no array holds, summed where they are.
+    """Rows outside a single array, summed where they are stored.
 
     Attributes
     ----------
     name : str
-        What messages call them.
+        Name of the rows in messages.
     called : str
-        What results call them.
+        Name of the rows in results.
     columns : tuple of str
         Names of the numeric columns.
     notes : tuple of str
-        What reading changed or assumed, as sentences.
+        Sentences on what reading changed or assumed.
     """
 
     name: str
@@ -93,25 +92,23 @@ class Batches(ABC):
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
-        """Yield blocks of complete rows and how many incomplete ones each lost.
+        """Yield blocks of complete rows, each with its number of incomplete rows left out.
 
-        A block, of shape (size, d), is only good until the next one: they may share memory.
+        A block, of shape (size, d), is valid only until the next: blocks may share memory.
 
         Raises
         ------
         InvalidTable
-            On an infinite or absurdly large number; the row is named.
+            If a number is infinite or absurdly large; the message names the row.
         """
 
     def first(self) -> FloatArray:
         """Return the first block that has complete rows; empty if there is none."""
-        return next(
-            (block.copy() for block, _ in self.blocks() if len(block)),
-            np.zeros((0, len(self.columns))),
-        )
+        blocks = (block.copy() for block, _ in self.blocks() if len(block))
+        return next(blocks, np.zeros((0, len(self.columns))))
 
     def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all rows, in their order."""
+        """Return a new sum after adding all rows in order."""
         total = new()
         for block, dropped in self.blocks():
             total.dropped += dropped
@@ -126,23 +123,23 @@ def block_rows(columns: int) -> int:
 
 
 class FileBatches(Batches):
-    """The numeric rows of a CSV, gzipped CSV or Parquet file; rows with gaps are left out.
+    """Numeric rows of a CSV, gzipped CSV or Parquet file, without rows that have missing values.
 
     Parameters
     ----------
     path : str or Path
     reading : ReadOptions
-        Rows without a label are left out. What an encoding or a sheet turns into text or Parquet
-        is held in memory.
+        Rows without a label are left out. A file converted because of its encoding or sheet is held
+        in memory.
     name : str, optional
-        What the file is called, where that is not the name it lies under.
+        Name of the file, if it differs from the name on disk.
 
     Raises
     ------
     InvalidTable
-        If the file cannot be read, or the label is not one of its columns.
+        If the file cannot be read, or the label is not one of the file's columns.
     InvalidSetting
-        As in `check_batches`.
+        If a reading needs all rows in memory at once, as in `check_batches`.
     """
 
     def __init__(
@@ -150,33 +147,34 @@ class FileBatches(Batches):
     ) -> None:
         check_batches(reading)
         path = Path(path)
-        self.name = shown_name(path.name if name is None else name)
-        self.called = NAMELESS
+        self._given = path.absolute(), reading, name
+        self.name, self.called = shown_name(path.name if name is None else name), NAMELESS
         if not path.is_file():
-            raise InvalidTable(
-                f"table must be a file to be read in batches; {self.name!r} is none."
-            )
+            raise InvalidTable(f"only a file can be read in batches; {self.name!r} is not a file.")
         self._file = open_file(path, self.name, reading.encoding, reading.sheet, stream=True)
         self._read = Columns.of(self._file)
-        settled, notes = self._read.settle(self._head(), decimal_mark(reading.decimal))
-        self._choose(settled, reading)
+        columns, notes = self._read.settle(self._head(), decimal_mark(reading.decimal))
+        self._choose(columns, reading)
         self.columns = tuple(item.column.name for item in self._features)
         self.notes = (*self._read.notes, *notes, *self._left_out)
 
-    def _choose(self, settled: list[Judged], reading: ReadOptions) -> None:
-        """Decide which columns are features and which is the label."""
-        places = {item.column.name: item.column.place for item in settled}
-        data = pa.table([item.values for item in settled], names=[*places])
-        raw = RawTable(self.name, tuple(item.column for item in settled), (), data)
+    def __reduce__(self) -> tuple[type[FileBatches], tuple[Path, ReadOptions, str | None]]:
+        return FileBatches, self._given  # Another process opens the file again by itself.
+
+    def _choose(self, judgements: list[Judged], reading: ReadOptions) -> None:
+        """Decide which columns are features and which column is the label."""
+        places = {item.column.name: item.column.place for item in judgements}
+        data = pa.table([item.values for item in judgements], names=[*places])
+        raw = RawTable(self.name, tuple(item.column for item in judgements), (), data)
         reading, advice = advised(raw, reading)
         raw.check_names("label", [] if reading.label is None else [reading.label])
         raw.check_names("a column left out", reading.leave_out or ())
         self._label = None if reading.label is None else places[reading.label]
         out = {reading.label, *(reading.leave_out or ())}
-        used = [item for item in settled if item.column.name not in out]
-        self._features = [item for item in used if item.column.is_feature]
-        empty = [item for item in used if item.column.kind is Kind.EMPTY]
-        beside = [item for item in used if item not in self._features and item not in empty]
+        features = [item for item in judgements if item.column.name not in out]
+        self._features = [item for item in features if item.column.is_feature]
+        empty = [item for item in features if item.column.kind is Kind.EMPTY]
+        beside = [item for item in features if item not in self._features and item not in empty]
         self._left_out = [
             f"Left out as {what}: {listed([item.column.name for item in items])}."
             for what, items in (("text or dates", beside), ("empty", empty))
@@ -184,14 +182,16 @@ class FileBatches(Batches):
         ] + advice
 
     def _batches(self, places: Sequence[int]) -> Iterator[Any]:
-        """Yield the columns at these places, a batch at a time."""
+        """Yield the columns at these positions, a batch at a time."""
         plan = {**self._read.plan(), "columns": [*places], "rows": _BATCH_ROWS}
-        return self._file.batches(plan)
+        layout = self._read.layout
+        names = [] if layout is None or layout.names is None else [layout.names[j] for j in places]
+        return (without_names(batch, names)[0] for batch in self._file.batches(plan))
 
     def _head(self) -> Any:
         """Return the first rows, by which each column is judged.
 
-        A column that is empty there is judged by the first batch in which it is not.
+        A column that is empty in these rows is judged by the first batch in which it has values.
         """
         width, whole = self._read.width, False
         head: list[Any] = []
@@ -217,10 +217,10 @@ class FileBatches(Batches):
         return table
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
-        """Yield blocks of complete rows and how many incomplete ones each lost."""
+        """Yield blocks of complete rows, each with its number of incomplete rows left out."""
         d, row = len(self._features), 0
         size = block_rows(d)
-        # by columns, as they arrive; its transpose is the block
+        # Columns arrive one by one, so store them as rows of a buffer, and use its transpose.
         buffer = np.empty((d, size))
         places = [item.column.place for item in self._features]
         places += [] if self._label is None else [self._label]
@@ -241,11 +241,11 @@ class FileBatches(Batches):
             row += count
 
     def _numbers(self, item: Judged, column: Any) -> NDArray[Any]:
-        """Return one column of a batch as numbers, gaps as NaN."""
+        """Return one column of a batch as numbers, with NaN for missing values."""
         kind = column.type
-        coded = pa.types.is_dictionary(kind)
-        if not is_text(kind.value_type if coded else kind):
-            column = plain_numbers(column.dictionary_decode() if coded else column)
+        has_codes = pa.types.is_dictionary(kind)
+        if not is_text(kind.value_type if has_codes else kind):
+            column = plain_numbers(column.dictionary_decode() if has_codes else column)
             numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
             return numbers
         mark, unit = item.column.mark or POINT, item.column.unit
@@ -255,23 +255,23 @@ class FileBatches(Batches):
             return parse(trimmed(texts), mark, unit) if plain is None else to_numpy(plain)
 
         if item.column.kind is Kind.BOOLEAN:
-            found = _each(column if coded else column.dictionary_encode(), truths, np.nan)
+            cells = _each(column if has_codes else column.dictionary_encode(), truths, np.nan)
         else:
-            found = _each(column, parsed, np.nan)
-        gaps = np.isnan(found)
+            cells = _each(column, parsed, np.nan)
+        gaps = np.isnan(cells)
         if np.count_nonzero(gaps) > column.null_count and (
-            (gaps & _present(column) & ~_each(column, _withheld, False)).any()
+            (gaps & _present(column) & ~_each(column, told_nothing, False)).any()
         ):
             raise InvalidTable(
                 f"column {item.column.place + 1} of {self.name} starts with numbers and later "
-                "holds text, which a file read in batches must not."
+                "holds text. A file read in batches must hold one kind of value per column."
             )
-        return found
+        return cells
 
 
 def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield what an iterator yields, which works on the next one meanwhile in a thread."""
-    # one ahead: reading and arithmetic overlap, and no more than two batches live
+    """Yield the items of an iterator while a thread prepares the next one."""
+    # Read one batch ahead, while the previous batch is used; this stores at most two batches.
     with ThreadPoolExecutor(max_workers=1) as reader:
         coming = reader.submit(next, batches, None)
         while (batch := coming.result()) is not None:
@@ -282,16 +282,15 @@ def _read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
 def complete(
     rows: FloatArray, keep: NDArray[np.bool_] | None, name: str, columns: tuple[str, ...], row: int
 ) -> tuple[FloatArray, int]:
-    """Return the rows without gaps, and how many had one.
+    """Return the complete rows, and the number of rows left out.
 
     Raises
     ------
     InvalidTable
-        On an infinite or absurdly large number; ``row`` is the number of the
-        first row, from 0.
+        If a number is infinite or absurdly large. ``row`` is the number of the first row, from 0.
     """
     with np.errstate(invalid="ignore", over="ignore"):
-        # Column sums tell whether a block needs a closer look, and few do.
+        # Column sums are a fast first test for missing or huge values; few blocks need a second.
         if keep is None and (np.abs(np.ones(len(rows)) @ rows) < MAX_MAGNITUDE).all():
             return rows, 0
         bad = np.abs(rows) > MAX_MAGNITUDE
@@ -308,25 +307,20 @@ def complete(
 
 
 def _each(column: Any, of: Callable[[Any], NDArray[V]], gap: V | float) -> NDArray[V]:
-    """Return what a function finds of each cell; of coded ones once for each text.
+    """Return a function's value for each cell; for coded cells, evaluate each text only once.
 
-    Decoded, they could take any amount of memory.
+    Decoding the cells could take any amount of memory.
     """
     if not pa.types.is_dictionary(column.type):
         return of(column)
-    found = np.append(of(column.dictionary), gap)
-    at = pc.fill_null(column.indices.cast(pa.int64()), len(found) - 1)
-    taken: NDArray[V] = found[at.to_numpy(zero_copy_only=False)]
-    return taken
-
-
-def _withheld(texts: Any) -> NDArray[np.bool_]:
-    """Return which texts stand among numbers for one that is not told."""
-    return among(pc.utf8_lower(trimmed(texts)), WITHHELD)
+    values = np.append(of(column.dictionary), gap)
+    at = pc.fill_null(column.indices.cast(pa.int64()), len(values) - 1)
+    cells: NDArray[V] = values[at.to_numpy(zero_copy_only=False)]
+    return cells
 
 
 def _present(column: Any) -> NDArray[np.bool_]:
-    """Return which cells hold something."""
+    """Return which cells hold a value."""
     if isinstance(column, pa.ChunkedArray):
         return np.concatenate([_present(chunk) for chunk in column.chunks])
     if pa.types.is_dictionary(column.type):

@@ -1,16 +1,16 @@
-"""What each column of a table holds, judged once from its cells, and what is missing in it.
+"""Judge the content of each column of a table from its cells, and find missing values.
 
-A text is a number if it is one under a decimal point with commas between thousands, or under a
-decimal comma with points between thousands. ``1.5`` fits the first only, ``1,5`` the second only,
-``1.234`` both: what a column's texts fit together decides, then what the other columns of the file
-prove, and where nothing does the reader asks instead of guessing.
+A text counts as a number under a decimal point (commas between thousands) or a decimal comma
+(points between thousands). ``1.5`` fits the first only, ``1,5`` the second only, ``1.234`` both.
+The texts of a column decide together, then the other columns of the file. If they do not decide,
+the reader asks the user instead of guessing.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+import unicodedata
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,19 +30,19 @@ from dpviz.datasets.reader import is_number, is_text
 from dpviz.datasets.source import readable
 
 MAX_CATEGORIES = 50
-"""Most categories of a column that one-hot encoding expands."""
+"""Largest number of categories that one-hot encoding expands."""
 MAX_MAGNITUDE = 1e100
-"""Largest absolute value of a cell: squares and sums of it stay finite."""
+"""Largest absolute value of a cell, so that its squares and sums stay finite."""
 _LONG_TEXT, _REMARK_WORDS = 40, 4
 _FIRST_CELLS, _CELL_LETTERS = 3, 20
 _FEW_CELLS = 1 << 16
 
 
 class Kind(StrEnum):
-    """What a column holds.
+    """The content of a column.
 
-    ``IDENTIFIER`` is text that differs in every row, with more than `MAX_CATEGORIES` rows;
-    ``REMARK`` is free text, more than a few words or letters in a cell; ``EMPTY`` has no value.
+    ``IDENTIFIER`` is text that differs in every row, in more than `MAX_CATEGORIES` rows. ``REMARK``
+    is free text: more than a few words or letters in a cell. ``EMPTY`` has no value.
     """
 
     NUMERIC = "numeric"
@@ -61,28 +61,28 @@ class RawColumn:
     Attributes
     ----------
     name : str
-        Distinct within the table.
+        Name, distinct within the table.
     kind : Kind
     missing : int
         Cells without a value.
     constant : bool
         Whether all values are equal.
     categories : int or None
-        Number of different texts; None for numbers.
+        Number of different texts; None for a column of numbers.
     place : int
-        Among the columns that were read, from 0.
+        Position among the columns that were read, from 0.
     mark : str or None
-        The decimal mark, for numbers that were stored as text in another way than programs do.
+        Decimal mark of numbers stored as text, unless numbers are written as programs write them.
     unit : str
-        What stands behind each number.
+        Unit written after each number.
     how : tuple of str
-        How its texts were read as numbers, in words.
+        How texts were read as numbers, as phrases.
     words : tuple of str
-        Texts that became missing, beside empty cells and the usual marks.
+        Texts counted as missing, besides empty cells and the usual marks.
     numbers : int
-        Cells that are numbers, of a column that is texts because a few are not.
+        Number of numeric cells in a column that is text because a few cells are not.
     first : tuple of str
-        Its first cells: for the file's holder alone.
+        First cells, shown only to the file's owner.
     """
 
     name: str
@@ -100,22 +100,22 @@ class RawColumn:
 
     @property
     def is_feature(self) -> bool:
-        """Whether the column is a feature without being encoded."""
+        """Whether the column is a feature even without encoding."""
         return self.kind in (Kind.NUMERIC, Kind.BOOLEAN)
 
     @property
     def read_as(self) -> str:
-        """What the column is and how its cells were read, in words."""
+        """Kind of the column and how its cells were read, in words."""
         return ", ".join([self.kind.value, *self.how, *(["constant"] if self.constant else [])])
 
     @property
     def is_text(self) -> bool:
-        """Whether the column holds texts, coded over their categories."""
+        """Whether the column holds texts, stored as category codes."""
         return self.kind not in (Kind.NUMERIC, Kind.BOOLEAN, Kind.EMPTY)
 
     @property
     def can_encode(self) -> bool:
-        """Whether one-hot encoding expands the column: never free text."""
+        """Whether one-hot encoding can expand the column; never for free text."""
         return (
             self.kind in (Kind.CATEGORICAL, Kind.DATE)
             and self.categories is not None
@@ -130,7 +130,7 @@ class RawColumn:
 
 @dataclass(frozen=True)
 class Judged:
-    """A column and its values, as `RawTable` keeps them."""
+    """A column and its values, as `RawTable` stores them."""
 
     column: RawColumn
     values: Any
@@ -140,58 +140,52 @@ class Judged:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as a list in words: as many as fit in `QUOTED` letters, and how many more."""
-    shown: list[str] = []
+    """List names in words, as many as fit in `QUOTED` letters, and count the rest."""
+    quotes: list[str] = []
     room = QUOTED
     for name in names:
-        seen = printable(name, room if not shown else QUOTED)
-        # the first is named whatever its length, so that a sentence is about something
-        room -= len(seen)
-        if shown and room < 0:
+        quote = printable(name, room if not quotes else QUOTED)
+        # Always show the first name, even if it is long, so that the sentence names a column.
+        room -= len(quote)
+        if quotes and room < 0:
             break
-        shown.append(f"'{seen}'")
-    more = len(names) - len(shown)
+        quotes.append(f"'{quote}'")
+    more = len(names) - len(quotes)
     if more:
-        return ", ".join(shown) + f" and {more} more"
-    if len(shown) > 1:
-        return ", ".join(shown[:-1]) + f" and {shown[-1]}"
-    return shown[0]
+        return ", ".join(quotes) + f" and {more} more"
+    if len(quotes) > 1:
+        return ", ".join(quotes[:-1]) + f" and {quotes[-1]}"
+    return quotes[0]
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number and what it counts: 1 cell, 2 cells."""
+    """Return a number with its noun, singular or plural: 1 cell, 2 cells."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def distinct(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the names made distinct by a number in brackets, and the new ones."""
-    taken = set(names)
-    seen: set[str] = set()
-    out: list[str] = []
-    new: list[str] = []
+    """Return the names made distinct by a number in brackets, and the changed names."""
+    used_names, out, new = set(names), dict[str, None](), []
     for name in names:
-        shown = name
-        count = 1
-        # a new name may not take one that a later column has already
-        while shown in seen or (shown != name and shown in taken):
+        unique_name, count = name, 1
+        # A new column name must differ from every name in the file, even from later names.
+        while unique_name in out or (unique_name != name and unique_name in used_names):
             count += 1
-            shown = f"{name} ({count})"
-        if shown != name:
-            new.append(shown)
-        seen.add(shown)
-        out.append(shown)
+            unique_name = f"{name} ({count})"
+        new += [unique_name] if unique_name != name else []
+        out[unique_name] = None
     return tuple(out), new
 
 
 def clean_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
-    """Return usable column names and sentences on what was changed.
+    """Return usable column names and sentences on the changes.
 
-    Blanks are tidied, a leading ``#`` goes, long names are cut, blank names are
+    Blanks are tidied, a leading ``#`` is removed and long names are shortened. Blank names are
     numbered and repeated names get a number in brackets.
     """
-    tidy = [printable(name) for name in names]
+    tidy = [printable(unicodedata.normalize("NFC", name)) for name in names]
     if tidy and tidy[0].startswith("#"):
-        # a line of names is often marked as a comment
+        # Remove the comment mark # with which a header row often starts.
         tidy[0] = tidy[0].lstrip("# ")
     notes = []
     blank = [j for j, name in enumerate(tidy) if not name]
@@ -200,47 +194,43 @@ def clean_names(names: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
     if blank:
         were = "column without a name was" if len(blank) == 1 else "columns without names were"
         notes.append(f"{len(blank)} {were} named {listed([tidy[j] for j in blank])}.")
-    unique, renamed = distinct(tidy)
-    if renamed:
-        whole, new = Counter(map(str, names)), {*renamed}
-        cut = [
-            now
-            for now, name in zip(unique, map(str, names), strict=True)
-            if now in new and len(name) > QUOTED and whole[name] == 1
-        ]
-        repeated = [name for name in renamed if name not in cut]
-        if repeated:
-            notes.append(f"Repeated column names were made distinct: {listed(repeated)}.")
-        if cut:
-            notes.append(
-                f"Long column names were cut to {QUOTED} letters, and numbered where they begin "
-                f"alike: {listed(cut)}."
-            )
+    unique, changes = distinct(tidy)
+    if changes:
+        notes.append(
+            f"Column names that repeat, or begin alike for {QUOTED} letters, were made distinct: "
+            f"{listed(changes)}."
+        )
     return unique, notes
 
 
-# What stands for a missing cell -------------------------------------------------------------------
+# Marks for a missing cell -------------------------------------------------------------------------
 
 
-# Some words always do. A number such as -999 may: it is found and said, and changed where asked.
+# These words always mean missing. A number such as -999 may mean it, so it is only reported.
 MISSING_MARKERS = (
     "", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "-nan", "NAN", "null",
     "NULL", "Null", "None", "none", "nil", "?", ".", "-", "--",
 )  # fmt: skip
-"""Cells that count as missing, also with blanks around them."""
+"""Cells that count as missing, even with blanks around them."""
 
+_NOT = "not?|non?|nicht|kein(?:e[nr]?)?|sans|sin|zonder|utan|uten|brak|нет"
+_GONE = (
+    "suppressed|withheld|redacted|masked|hidden|confidential|declined|refused|unknown|unbekannt|"
+    "inconnue?|desconocid[ao]|desconhecid[ao]|sconosciut[ao]|onbekend|ok[äe]nd|uk[je]+nt|неизвестно|"
+    "missing(?: values?| data)?|blank|empty|leer|null|nil|na[nt]?|fehl(?:t|end|wert)|"
+    "(?:dat[oa]s? )?(?:manquante?|mancant[ei]|faltante)|(?:don.?t|do not) know|"
+    "不明|未知|缺失|欠測|なし|없음"
+)
 WITHHELD = (
-    "*", "**", "***", "****", "#", "##", "x", "xx", "nd", "n.d.", "nr", "n.r.", "nk", "n/k", "k.a.",
-    "k. a.", "..", "...", "\u2026", "\u2013", "\u2014", ":", "(x)", "(d)", "(s)", "(na)",
-    "suppressed", "withheld", "redacted", "masked", "hidden", "confidential", "unknown",
-    "missing", "unbekannt", "fehlt", "not available", "not reported", "#div/0!", "#ref!",
-    "#value!", "#name?", "#num!", "#null!",
-)  # fmt: skip
-"""Words, in lower case, for a number that is not told; where there are no numbers, text."""
+    rf"\A(?:[\[(<]?(?:{_GONE}|(?:{_NOT})(?: [^\d\s]+)?|[未无無][^\d\s]+)[\])>]?|\([xds]\)|x+|"
+    r"n[drk]|[nk]\. ?[a-z]\.?|[ns]/[adkv]|\.[a-z]|\\n|#\D[^ ]*|(?:[*#.:…–—/-] ?)+)\z"
+)
+"""Pattern of a lower-case word for a withheld number; a column of words treats it as a category."""
 
-SENTINELS = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
-"""Numbers that are in use as codes for "missing"."""
-_FAR = 1.0  # a code for "missing" lies at least so many ranges of the others away from them
+SENTINELS: tuple[float, ...] = (-999.0, -9999.0, -99999.0, -99.0, 999.0, 9999.0, 99999.0, 999999.0)
+SENTINELS += (-99.9, -999.9, -999.99, -9999.9, -9999.99, 999.9, 999.99, 9999.9, 9999.99, 1e20)
+"""Numbers commonly used as codes for "missing"."""
+_FAR = 1.0  # A "missing" code lies at least this far from other values, in units of their range.
 
 WARNING = (
     "hold a number such as -999, far from all others: it may stand for missing and counts as a "
@@ -249,9 +239,9 @@ WARNING = (
 
 
 def sentinel(values: NDArray[np.float64]) -> tuple[float, int]:
-    """Return a usual code for "missing", far from all others, and its cells; NaN for none."""
+    """Return a usual "missing" code, far from all other values, and its cell count; else NaN."""
     if not len(values) or not {float(values.min()), float(values.max())} & {*SENTINELS}:
-        return np.nan, 0  # what is far from all others is an end of the range
+        return np.nan, 0  # A 'missing' code is far from other values, so it is an extreme one.
     for code in SENTINELS:
         at = values == code
         rest = values[~at]
@@ -263,7 +253,7 @@ def sentinel(values: NDArray[np.float64]) -> tuple[float, int]:
 
 
 def far_from(code: float, low: float, high: float) -> bool:
-    """Return whether a code lies where numbers between two others do not."""
+    """Return whether only the code is negative, or the code is far outside the others' range."""
     reach = _FAR * max(high - low, 1e-300)
     return (code < 0 and low >= 0) or code < low - reach or code > high + reach
 
@@ -273,36 +263,57 @@ def far_from(code: float, low: float, high: float) -> bool:
 POINT, COMMA = ".", ","
 MARKS = (POINT, COMMA)
 
-# blanks and apostrophes between thousands; they are never decimal marks
+# Blanks and apostrophes separate thousands; they are never decimal marks.
 _NEUTRAL = " '\u2019\u00a0\u2009\u202f"
-_BLANK = r"[\t\n\f\r ]"
-_SIGN = "[+\\-\u2212]?"
-_EXPONENT = r"(?:[eEdD][+-]?\d+)?"  # Fortran writes D
-_MONEY = "[$€£¥]"
+_BLANK = "[\\t\\n\\f\\r \u00a0\u2009\u202f]*"
+_MINUS = "\u2212\u2013"
+_SIGN = rf"[+\-{_MINUS}]?"
+_EXPONENT = r"(?:[eEdD][+-]?\d+)?"  # Fortran writes D for the exponent: 1.5D3.
+_MONEY = (
+    r"(?:[A-Z]{0,2}[$¢£¥฿₠-₿]|CHF|EUR|USD|GBP|SEK|NOK|DKK|PLN|CZK|JPY|CNY|INR|Fr\.|Rs\.?|kr\.?|zł|"
+    r"Kč|Ft|руб\.?|円|元)"
+)
 
 
 def _pattern(decimal: str) -> str:
-    """Return what a number looks like under a decimal mark, in Arrow's syntax."""
+    """Return the pattern of a number under a decimal mark, in Arrow's syntax."""
     mark, other = (r"\.", ",") if decimal == POINT else (",", r"\.")
-    grouped = rf"[1-9]\d{{0,2}}(?:(?:{other}\d{{3}})+|(?:[{_NEUTRAL}]\d{{3}})+)"
-    body = rf"(?:(?:\d+|{grouped})(?:{mark}\d*)?|{mark}\d+){_EXPONENT}"
-    body = rf"(?:{_MONEY}{_BLANK}?)?{body}{_BLANK}?(?:%|{_MONEY})?"
-    return rf"\A(?:{_SIGN}(?:{body}|(?i:inf(?:inity)?))|\({body}\))\z"
+    indian = r"(?:,\d\d)+,\d{3}|" if decimal == POINT else ""
+    groups = rf"[1-9]\d{{0,2}}(?:{indian}(?:{other}\d{{3}})+|(?:[{_NEUTRAL}]\d{{3}})+)"
+    body = rf"(?:(?:\d+|{groups})(?:{mark}\d*)?|{mark}\d+){_EXPONENT}"
+    front, behind = rf"(?:{_MONEY}{_BLANK})?", rf"{_BLANK}(?:%|{_MONEY})?"
+    with_sign = rf"(?:{_SIGN}{front}|{front}[+\-{_MINUS}]){body}{behind}"
+    brackets = rf"{front}\({front}{body}{behind}\)"
+    # Accountants write the minus sign after the number.
+    return rf"\A(?:{with_sign}|{brackets}|{body}-|{_SIGN}(?i:inf(?:inity)?))\z"
 
 
 _PATTERNS = {mark: _pattern(mark) for mark in MARKS}
-_CODE = r"\A0\d+\z"  # a number is not written with leading zeros, a code is
+_CODE = r"\A0\d+\z"  # Only codes, such as postcodes, start with a zero.
 _PLAIN = r"\A[+-]?(?:0|[1-9]\d*)\z"
 _DAY_MONTH = r"\A(?:0?[1-9]|[12]\d|3[01])\.(?:0[1-9]|1[0-2])\.?\z"
 _ZERO_DAY = r"\A0[1-9]\."
+_MONTH = (
+    r"(?:jan|ene|gen|f[eé]v|feb|m[aä]r|mrz|a[pvb]r|ma[yijg]|jui?[nl]|giu|lug|aug|ao[uû]|ago|sep|set|o[ckt]t|"
+    r"out|nov|d[eéi][cz])[a-zäéûç]*\.?"
+)
+_CLOCK = (
+    r"(?:[T ,:]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[ap]\.?m\.?)?"
+    r"(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?)?"
+)
 _DATE = (
-    r"\A(?:\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}\.\d{1,2}\.)"
-    r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?\z"
+    r"(?i)\A(?:[a-zé]{2,10}\.?,? )??(?:\d{1,2}[./-] ?\d{1,2}[./-] ?(?:\d{2}|\d{4})|"
+    r"\d{1,2}\.\d{1,2}\.|\d{4}[./-] ?\d{1,2}[./-] ?\d{1,2}\.?|"
+    r"\d{4}-(?:0[1-9]|1[0-2])|(?:0?[1-9]|1[0-2])/\d{4}|"
+    rf"\d{{1,2}}\.?[ -]?(?:de )?{_MONTH}[ -]?(?:de )?(?:\d{{2}}|\d{{4}})|"
+    rf"{_MONTH} ?\d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}|{_MONTH}[ '-]?(?:\d{{2}}|\d{{4}})|"
+    rf"\d{{4}}[ -]{_MONTH}(?:[ -]\d{{1,2}})?|\d{{4}}[ -]?(?:Q[1-4]|W\d{{2}}(?:-\d)?)|"
+    rf"Q[1-4][ /-]?\d{{4}}|\d{{2,4}}年\d{{1,2}}月(?:\d{{1,2}}日)?){_CLOCK}(?: \d{{4}})?\z"
 )
 _EXTRAS = {
     "percent signs": r"%\z",
     "currency signs": _MONEY,
-    "brackets for negative numbers": r"\A\(",
+    "brackets for negative numbers": r"\(",
     "blanks or apostrophes between thousands": rf"\d[{_NEUTRAL}]\d",
 }
 UNIT = (
@@ -312,31 +323,34 @@ UNIT = (
     r"min(?:utes?)?|sec(?:onds?)?|days?|d|weeks?|months?|yrs?|years?|Jahre?|Tage?|Stunden|"
     r"USD|EUR|GBP|CHF|units?|counts?|kg ?m-?2|m ?s-?1)\Z"
 )
-"""What is a unit for sure."""
-BEHIND = re.compile(r"\A([\d.,' \u2212+-]*\d[.,]?)[ \u00a0]?((?:[^\W\d_]|[\u00b0\u00b5]).{0,11})\Z")
+"""Pattern of texts that are certainly units."""
+BEHIND = re.compile(
+    r"\A([\d.,' \u2212+-]*\d[.,]?)[ \u00a0\u202f]?((?:[^\W\d_]|[\u00b0\u00b5]).{0,11})\Z"
+)
+_LIMIT = r"(?i)\A(?:[a-z. ]*\(?[<>≤≥]|bdl|lod|loq|bql|blq|nachweisgrenze|under |unter |below )"
 _TRUTHS = dict.fromkeys(("true", "True", "TRUE"), 1) | dict.fromkeys(("false", "False", "FALSE"), 0)
 
 
 @dataclass(frozen=True)
 class Numerals:
-    """What the texts of one column are as numbers, taken together.
+    """How the texts of one column, taken together, read as numbers.
 
     Attributes
     ----------
     fits : frozenset of str
-        Decimal marks under which every text is a number; empty where one is none.
+        Decimal marks under which every text is a number; may be empty.
     marked : frozenset of str
         Which of ``.`` and ``,`` occur in the texts.
     codes : bool
-        Whether whole numbers are written with leading zeros: a code, not a quantity.
+        Whether some whole numbers have leading zeros and so are codes, not quantities.
     dates : bool
         Whether every text is a date.
     mixed : bool
-        Whether some numbers have a mark and others have none.
+        Whether some numbers have a decimal mark and others have none.
     extras : tuple of str
-        What else numbers were written with, in words.
+        Other characters found in the numbers, in words.
     unit : str
-        What stands behind every number.
+        Unit written after every number.
     """
 
     fits: frozenset[str] = frozenset()
@@ -349,32 +363,32 @@ class Numerals:
 
     @property
     def is_number(self) -> bool:
-        """Whether every text is a number under some mark, and no code and no date."""
+        """Whether every text is a number under some mark, and not a code or a date."""
         return bool(self.fits) and not self.codes and not self.dates
 
     @property
     def proves(self) -> str | None:
-        """The decimal mark that these texts alone prove, if they do."""
+        """The decimal mark that these texts alone prove, or None."""
         if self.is_number and self.marked and len(self.fits) == 1:
             return next(iter(self.fits))
         return None
 
     @property
     def is_open(self) -> bool:
-        """Whether the texts are numbers under either mark, and other ones under each."""
+        """Whether the texts are numbers under either mark, with different values."""
         return self.is_number and bool(self.marked) and len(self.fits) == 2
 
     def mark(self, given: str | None, proved: Collection[str], delimiter: str) -> str | None:
-        """Return the decimal mark to read with, or None where it must be asked for.
+        """Return the decimal mark for reading, or None if the user must choose.
 
         Parameters
         ----------
         given : str or None
-            What the user said.
+            The user's choice.
         proved : collection of str
-            What other columns of the file prove.
+            Marks that other columns of the file prove.
         delimiter : str
-            Between cells; empty for files that have none.
+            Delimiter between cells; empty for files without delimiters.
         """
         if not self.is_open:
             return self.proves or given or POINT
@@ -382,33 +396,38 @@ class Numerals:
             return given
         if len(set(proved)) == 1:
             return next(iter(set(proved)))
-        # A lone point is a decimal point everywhere but in files that separate by semicolons;
-        # three digits behind it in some rows and no point in others look like thousands.
+        # If the point is the only mark in a column, it is the decimal mark, except in files that
+        # separate cells by semicolons. Three digits after each point look like thousands.
         doubtful = delimiter == ";" or (self.mixed and delimiter not in (COMMA, ""))
         if not proved and self.marked == {POINT} and not doubtful:
             return POINT
         return None
 
 
-# Up to so many texts, preparing a pattern for Arrow takes longer than matching in Python.
+# Up to this many texts, Python matches a pattern faster than Arrow, which must prepare it.
 _FEW = 256
 
 
 def matches(texts: Any, pattern: str) -> NDArray[np.bool_]:
-    """Return which texts of an Arrow array match; a gap does not."""
+    """Return which texts of an Arrow array match; a missing text does not."""
     if len(texts) <= _FEW:
         search = _compiled(pattern).search
         answers = (text is not None and search(text) is not None for text in texts.to_pylist())
         return np.fromiter(answers, np.bool_, len(texts))
-    found = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
-    flags: NDArray[np.bool_] = found.to_numpy(zero_copy_only=False)
+    mask = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    flags: NDArray[np.bool_] = to_numpy(mask)
     return flags
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern in Arrow's syntax for Python: the same texts match."""
+    """Compile a pattern in Arrow's syntax for Python, matching the same texts."""
     return re.compile(pattern.replace(r"\z", r"\Z"), re.ASCII)
+
+
+def told_nothing(texts: Any) -> NDArray[np.bool_]:
+    """Return which texts are words for a withheld number."""
+    return matches(pc.utf8_lower(trimmed(texts)), WITHHELD)
 
 
 def numbers_among(texts: Any) -> NDArray[np.bool_]:
@@ -417,95 +436,93 @@ def numbers_among(texts: Any) -> NDArray[np.bool_]:
 
 
 def numerals_of(texts: Any) -> Numerals:
-    """Return what the texts of an Arrow string array, trimmed and without gaps, are."""
+    """Judge the texts of an Arrow string array, trimmed and without missing values."""
     if not len(texts):
         return Numerals()
     fits = frozenset(mark for mark in MARKS if matches(texts, _PATTERNS[mark]).all())
     dates = bool(matches(texts, _DATE).all())
     if not fits:
         unit = _unit_of(texts)
-        found = numerals_of(_without(unit, texts)) if unit else Numerals(dates=dates)
-        return replace(found, unit=unit) if found.is_number else Numerals(dates=dates)
-    marked = frozenset(mark for mark in MARKS if matches(texts, "\\" + mark).any())
-    if not marked and matches(texts, _PLAIN).all():
+        numerals = numerals_of(_without(unit, texts)) if unit else Numerals(dates=dates)
+        return replace(numerals, unit=unit) if numerals.is_number else Numerals(dates=dates)
+    marks = frozenset(mark for mark in MARKS if matches(texts, "\\" + mark).any())
+    if not marks and matches(texts, _PLAIN).all():
         return Numerals(fits)
     day_month = bool(matches(texts, _DAY_MONTH).all())
     return Numerals(
         fits,
-        marked,
+        marks,
         codes=bool(matches(texts, _CODE).any()),
         dates=dates or (day_month and bool(matches(texts, _ZERO_DAY).any())),
-        mixed=bool(marked) and not matches(texts, "[.,]").all(),
+        mixed=bool(marks) and not matches(texts, "[.,]").all(),
         extras=tuple(word for word, form in _EXTRAS.items() if matches(texts, form).any()),
     )
 
 
 def _unit_of(texts: Any) -> str:
-    """Return the unit that stands behind a digit in every text; empty where there is none."""
+    """Return the known unit after a digit in every text; empty if there is none."""
     behind = BEHIND.search(texts[0].as_py())
     unit = behind[2] if behind else ""
-    known = bool(unit) and re.search(UNIT, unit) is not None
-    return unit if known and pc.all(pc.ends_with(texts, unit)).as_py() else ""
+    is_unit = bool(unit) and re.search(UNIT, unit) is not None
+    return unit if is_unit and pc.all(pc.ends_with(texts, unit)).as_py() else ""
 
 
 def _without(unit: str, texts: Any) -> Any:
-    """Return texts without their unit; what does not end with it is left as it is."""
-    cut = pc.utf8_rtrim_whitespace(pc.utf8_slice_codeunits(texts, 0, -len(unit)))
-    return pc.if_else(pc.ends_with(texts, unit), cut, texts)
+    """Remove the unit from the texts that end with it."""
+    stem = pc.utf8_rtrim_whitespace(pc.utf8_slice_codeunits(texts, 0, -len(unit)))
+    return pc.if_else(pc.ends_with(texts, unit), stem, texts)
 
 
 def parse(texts: Any, mark: str, unit: str = "") -> NDArray[np.float64]:
-    """Return the numbers that texts mean under a decimal mark; NaN where one is none.
+    """Parse texts as numbers under a decimal mark; other texts become NaN.
 
     Parameters
     ----------
     texts : pyarrow string array
-        Trimmed; a gap becomes NaN.
+        Trimmed texts; a missing text becomes NaN.
     mark : str
         ``.`` or ``,``.
     unit : str
-        What stands behind each number.
+        Unit written after each number.
     """
     texts = _without(unit, texts) if unit else texts
     other = COMMA if mark == POINT else POINT
-    if not pc.any(pc.match_substring(texts, other)).as_py():  # plainly written, as most are
+    if not pc.any(pc.match_substring(texts, other)).as_py():  # Most texts are plain numbers.
         with suppress(pa.ArrowInvalid):
             simple = pc.cast(pc.replace_substring(texts, mark, POINT), pa.float64())
             return np.asarray(simple.to_numpy(zero_copy_only=False))
     fits = matches(texts, _PATTERNS[mark])
     plain = pc.if_else(pa.array(fits), texts, None)
-    negative = matches(plain, r"\A\(")
-    plain = pc.replace_substring_regex(plain, rf"[(){_NEUTRAL}%+]|{_MONEY}|{_BLANK}", "")
+    negative = matches(plain, r"\(|-\z")
+    plain = pc.replace_substring_regex(plain, rf"[(){_NEUTRAL}\t\n\f\r%+]|-\z|{_MONEY}", "")
     plain = pc.replace_substring_regex(plain, "[dD]", "e")
-    plain = pc.replace_substring(plain, "\u2212", "-")
+    plain = pc.replace_substring_regex(plain, f"[{_MINUS}]", "-")
     plain = pc.replace_substring(plain, other, "")
     if mark == COMMA:
         plain = pc.replace_substring(plain, COMMA, POINT)
     try:
         numbers = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowInvalid:  # a number beyond what a float holds, which float() calls infinite
+    except pa.ArrowInvalid:  # The number is too large for Arrow; float() returns infinity.
         texts = plain.to_pylist()
         numbers = np.array([np.nan if text is None else float(text) for text in texts])
-    found: NDArray[np.float64] = np.where(negative, -numbers, numbers)
-    return found
+    values: NDArray[np.float64] = np.where(negative, -numbers, numbers)
+    return values
 
 
 # Values of Arrow ----------------------------------------------------------------------------------
 
 
 def to_numpy(values: Any) -> NDArray[Any]:
-    """Return an Arrow array as NumPy's, gaps in numbers as NaN."""
-    if isinstance(values, pa.ChunkedArray):
-        found: NDArray[Any] = values.to_numpy()
-    else:
-        found = values.to_numpy(zero_copy_only=False)
-    return found
+    """Return an Arrow array as a NumPy array, with NaN for missing numbers."""
+    whole = {} if isinstance(values, pa.ChunkedArray) else {"zero_copy_only": False}
+    array: NDArray[Any] = values.to_numpy(**whole)
+    return array
 
 
 def plain_numbers(values: Any) -> Any:
-    """Return an Arrow array of numbers in a type that NumPy has too."""
+    """Convert an Arrow array of numbers to a type that NumPy also has."""
     if pa.types.is_boolean(values.type):
-        # a truth counts as 0 or 1, and NumPy subtracts no booleans
+        # Convert booleans to 0 and 1, because NumPy cannot subtract booleans.
         return values.cast(pa.uint8())
     if pa.types.is_decimal(values.type) or pa.types.is_float16(values.type):
         return values.cast(pa.float64(), safe=False)
@@ -513,7 +530,7 @@ def plain_numbers(values: Any) -> Any:
 
 
 def counts_rows(values: Any) -> bool:
-    """Return whether the column reads 0, 1, 2, ... or 1, 2, 3, ... without a gap."""
+    """Return whether the rows read 0, 1, 2, ... or 1, 2, 3, ... in order."""
     n = len(values)
     if not pa.types.is_integer(values.type) or values.null_count or n < 3:
         return False
@@ -535,32 +552,32 @@ def judge_columns(
     decimal: str | None = None,
     delimiter: str = "",
 ) -> tuple[list[Judged], list[str]]:
-    """Return what the columns of a table are, with their values, and what reading changed.
+    """Return the columns of a table with their kinds and values, and notes on what reading changed.
 
     Parameters
     ----------
     table : str
-        What messages call it.
+        Name of the table in messages.
     names : sequence of str
     columns : list of pyarrow.ChunkedArray
-        Emptied on the way, as texts and what they become need not both live.
+        The columns, emptied on the way, so that texts and converted values are not both in memory.
     decimal : str or None
-        The decimal mark, where the user said it.
+        Decimal mark, if the user stated it.
     delimiter : str
-        Between the cells of a text, whose numbers and truths are texts; empty for anything else.
+        Delimiter of a text file, in which numbers and truth values are texts; else empty.
 
     Raises
     ------
     InvalidTable
-        On fewer than two rows, an infinite or absurdly large number, text that is not UTF-8, and
-        numbers that can be read in two ways where nothing says in which.
+        If there are fewer than two rows, an infinite or absurdly large number, text that is not
+        UTF-8, or numbers with two possible readings that nothing decides.
     """
     rows = len(columns[0]) if columns else 0
     if rows < 2:
-        found = "one row" if rows else "none"
-        raise InvalidTable(f"{table} must have at least 2 rows of data; it has {found}.")
+        count = "one row" if rows else "none"
+        raise InvalidTable(f"{table} must have at least 2 rows of data; it has {count}.")
     notes = []
-    # a delimiter that ends each line, or the edge of a sheet, makes no column
+    # An empty last column is left out: lines may end in a delimiter, or a sheet may be wider.
     places = [
         j
         for j, column in enumerate(columns)
@@ -571,34 +588,34 @@ def judge_columns(
         first = columns[0] if pa.types.is_integer(kind) else cast(columns[0], pa.int64())
         if first is not None and counts_rows(first):
             notes.append("The first column has no name and counts the rows: it was left out.")
-            # the index that pandas writes
+            # Drop the first column if it is the row index that pandas writes.
             places.remove(0)
-    clean, renamed = clean_names([names[j] for j in places])
-    notes += renamed
+    clean, changes = clean_names([names[j] for j in places])
+    notes += changes
 
     def look(at: int) -> _Texts | Judged:
         place = places[at]
-        shown = RawColumn(clean[at], Kind.EMPTY, rows, True, place=place)
-        found = _looked(columns[place], shown, table, delimiter)
+        column = RawColumn(clean[at], Kind.EMPTY, rows, True, place=place)
+        item = _looked(columns[place], column, table, delimiter)
         columns[place] = None
-        return found
+        return item
 
     workers = min(4, os.cpu_count() or 1) if rows * len(columns) > _FEW_CELLS else 1
-    looked = in_threads(look, range(len(places)), workers)
+    items = in_threads(look, range(len(places)), workers)
     marks = (
-        item.numerals.proves if isinstance(item, _Texts) else item.column.mark for item in looked
+        item.numerals.proves if isinstance(item, _Texts) else item.column.mark for item in items
     )
-    proved = frozenset(mark for mark in marks if mark is not None)
-    judged: list[Judged] = []
-    for at, item in enumerate(looked):
-        done, said = (item, []) if isinstance(item, Judged) else item.settled(proved, decimal)
-        looked[at] = done  # frees the texts
-        notes += said
-        column = done.column
-        # the point is how programs write numbers
+    proofs = frozenset(mark for mark in marks if mark is not None)
+    out: list[Judged] = []
+    for at, item in enumerate(items):
+        final, remarks = (item, []) if isinstance(item, Judged) else item.settled(proofs, decimal)
+        items[at] = final  # Free the memory that the texts of this column used.
+        notes += remarks
+        column = final.column
+        # The decimal point is the usual mark, so do not record it.
         plain = isinstance(item, Judged) and column.mark == POINT
-        judged.append(replace(done, column=replace(column, mark=None)) if plain else done)
-    return judged, notes
+        out.append(replace(final, column=replace(column, mark=None)) if plain else final)
+    return out, notes
 
 
 def judge_again(
@@ -609,30 +626,30 @@ def judge_again(
     *,
     as_number: bool,
 ) -> tuple[Judged, list[str]]:
-    """Return a column of texts in which more words count as missing, or all that are no number."""
+    """Judge a text column again, with more words, or all non-numbers, as missing."""
     column = replace(judged.column, mark=None, unit="", how=())
-    found = _texts(judged.values, column, table, Kind.CATEGORICAL, ".", missing)
-    if isinstance(found, Judged):
-        return found, []
-    return found.settled((), decimal, as_number=as_number)
+    texts = _texts(judged.values, column, table, Kind.CATEGORICAL, ".", missing)
+    if isinstance(texts, Judged):
+        return texts, []
+    return texts.settled((), decimal, as_number=as_number)
 
 
 def as_texts(table: str, judged: Judged) -> Judged:
-    """Return a column of numbers as one of the texts that they are written with."""
+    """Return a column of numbers as a column of texts."""
     column = replace(judged.column, mark=None, unit="", how=())
-    found = _texts(judged.values.cast(pa.string()), column, table, Kind.CATEGORICAL, "", ())
-    return found if isinstance(found, Judged) else found.kept()
+    texts = _texts(judged.values.cast(pa.string()), column, table, Kind.CATEGORICAL, "", ())
+    return texts if isinstance(texts, Judged) else texts.kept()
 
 
 def _looked(values: Any, column: RawColumn, table: str, delimiter: str) -> _Texts | Judged:
-    """Return what can be said of a column without the others."""
+    """Return a column's content, as far as its own cells show it."""
     with readable(f"column '{column.name}' of {table} holds values that cannot be read."):
         column = replace(column, first=_first(values))
-        found = _written_plainly(values, column, table, delimiter) if delimiter else None
-        if found is not None:
-            return found
+        plain = _written_plainly(values, column, table, delimiter) if delimiter else None
+        if plain is not None:
+            return plain
         kind = values.type
-        # a frame may code numbers as categories: only texts stay coded here
+        # A data frame may store numbers as categories; convert these back, but not texts.
         if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
             values = values.cast(kind.value_type)
             kind = values.type
@@ -646,7 +663,7 @@ def _looked(values: Any, column: RawColumn, table: str, delimiter: str) -> _Text
             return _nothing(values, column) if empty else Judged(column, numbers)
         if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
             if pa.types.is_timestamp(kind):
-                # the text of a time zone's local time needs its database
+                # Drop the time zone: converting to local time would need a time zone database.
                 values = values.cast(pa.timestamp(kind.unit))
             return _texts(values.cast(pa.string()), column, table, Kind.DATE)
         if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or not _is_utf8(values):
@@ -657,7 +674,7 @@ def _looked(values: Any, column: RawColumn, table: str, delimiter: str) -> _Text
 
 
 def _first(values: Any) -> tuple[str, ...]:
-    """Return the first cells that are not missing, cut."""
+    """Return the first cells that are not missing, shortened."""
     with suppress(ValueError, OverflowError, pa.ArrowException):
         cells = values.slice(0, _FEW).drop_null().slice(0, _FIRST_CELLS).to_pylist()
         return tuple(printable(str(cell), _CELL_LETTERS) for cell in cells)
@@ -665,28 +682,28 @@ def _first(values: Any) -> tuple[str, ...]:
 
 
 def _written_plainly(values: Any, column: RawColumn, table: str, delimiter: str) -> Judged | None:
-    """Return a column whose texts are all plain numbers under one mark; None for any other."""
+    """Return a column of plain numbers under one decimal mark; None for any other column."""
     texts = values.drop_null() if values.null_count else values
-    found = _start(texts)
+    start = _start(texts)
     zero = pc.starts_with(texts, "0")
     if (
-        not found.is_number
-        or found.extras
-        or found.unit
-        or found.is_open
-        # a code, or what Arrow reads as hexadecimal
+        not start.is_number
+        or start.extras
+        or start.unit
+        or start.is_open
+        # A leading zero means a code, and Arrow would read 0x as hexadecimal.
         or (pc.any(zero).as_py() and matches(texts.filter(zero), r"\A0[\dxX]").any())
     ):
         return None
-    if not found.marked:
+    if not start.marked:
         numbers = cast(values, pa.int64())
         if numbers is not None:
             return Judged(_numeric(numbers, column, table), numbers)
-        marked = pc.or_(pc.match_substring(texts, POINT), pc.match_substring(texts, COMMA))
-        found = _start(texts.filter(marked))
-        if found.marked and (not found.is_number or found.extras or found.is_open):
+        with_mark = pc.or_(pc.match_substring(texts, POINT), pc.match_substring(texts, COMMA))
+        start = _start(texts.filter(with_mark))
+        if start.marked and (not start.is_number or start.extras or start.is_open):
             return None
-    mark = found.proves
+    mark = start.proves
     if mark == COMMA:
         if delimiter == COMMA or pc.any(pc.match_substring(texts, POINT)).as_py():
             return None
@@ -700,12 +717,12 @@ def _written_plainly(values: Any, column: RawColumn, table: str, delimiter: str)
 
 
 def _start(texts: Any) -> Numerals:
-    """Return what the first texts of a column are."""
+    """Judge the first texts of a column on their own."""
     return numerals_of(trimmed(texts.slice(0, _FEW).combine_chunks()))
 
 
 def cast(values: Any, kind: Any) -> Any:
-    """Return texts as numbers of a kind, whatever blanks surround them; None if they are none."""
+    """Cast texts, whatever blanks surround them, to a number type; None if the cast fails."""
     if not is_text(values.type):
         return None
     with suppress(pa.ArrowInvalid):
@@ -730,24 +747,24 @@ def _nothing(values: Any, column: RawColumn) -> Judged:
 
 @dataclass(frozen=True)
 class _Texts:
-    """A column of texts, before the other columns say how to read its numbers.
+    """A column of texts, before the other columns decide how to read its numbers.
 
     Attributes
     ----------
     column : RawColumn
-        With its name and its place.
+        The column, with its name and position.
     table : str
-        What messages call the table.
+        Name of the table in messages.
     code : ndarray of int32
-        The place of each row's text among the categories, -1 for a gap.
+        Category index of each row's text; -1 for a missing value.
     categories : pyarrow string array
-        The different texts, sorted and trimmed.
+        The distinct texts, sorted and trimmed.
     kind : Kind
     numerals : Numerals
     delimiter : str
-        Between the cells; empty for what is no text.
+        Delimiter between cells; empty if the source is not text.
     gone : int
-        Cells that hold one of the column's words for missing.
+        Number of cells with one of the column's words for missing.
     """
 
     column: RawColumn
@@ -762,16 +779,16 @@ class _Texts:
     def settled(
         self, proved: Collection[str], decimal: str | None, *, as_number: bool = False
     ) -> tuple[Judged, list[str]]:
-        """Return what the column is, and what reading changed.
+        """Return the column as numbers or texts, and notes on what reading changed.
 
         Parameters
         ----------
         proved : collection of str
             Decimal marks that the columns of the file prove.
         decimal : str or None
-            The decimal mark, where the user said it.
+            Decimal mark, if the user stated it.
         as_number : bool
-            Whether what is no number counts as missing.
+            Whether texts that are not numbers count as missing.
         """
         name, notes = self.column.name, []
         if self.gone:
@@ -781,56 +798,45 @@ class _Texts:
             if self.kind is Kind.DATE:
                 notes.append(f"Dates in '{name}' are treated as text.")
             doubts, numbers = self._doubts()
-            kept = self.kept()
-            return replace(kept, column=replace(kept.column, numbers=numbers)), notes + doubts
-        found = self.numerals
-        mark = found.mark(decimal, proved, self.delimiter)
-        if not found.is_number:  # the mark that makes numbers of more of the texts
+            texts = self.kept()
+            return replace(texts, column=replace(texts.column, numbers=numbers)), notes + doubts
+        form = self.numerals
+        mark = form.mark(decimal, proved, self.delimiter)
+        if not form.is_number:  # Choose the decimal mark that fits more texts.
             fits = {one: matches(self.categories, _PATTERNS[one]).sum() for one in MARKS}
             mark = max(MARKS, key=lambda one: (fits[one], one == decimal))
         if mark is None:
             raise InvalidTable(
-                f"column '{name}' of {self.table} writes numbers with a mark that can stand for "
-                "decimals or for thousands; say which by choosing the decimal mark point or comma."
+                f"column '{name}' of {self.table} has numbers with a mark that can mean "
+                "decimals or thousands. Choose a point or a comma as the decimal mark."
             )
-        parsed = np.append(parse(self.categories, mark, found.unit), np.nan)
-        numbers = pa.chunked_array([pa.array(parsed[self.code], from_pandas=True)])
-        how = ["with a decimal comma"] if mark == COMMA and COMMA in found.marked else []
-        how += [f"without {extra}" for extra in found.extras]
-        how += ["without the unit behind each"] if found.unit else []
-        if not self.delimiter:
-            notes.append(f"Numbers stored as text in '{name}' were read as numbers.")
-        notes += [f"Left out in '{name}': {extra}." for extra in found.extras]
-        if found.unit:
-            notes.append(f"Left out in '{name}': the unit behind each number.")
-        if found.is_open and mark == POINT and self.delimiter == ";":
-            notes.append(
-                f"'{name}' has three digits behind each point: read as a decimal point, as "
-                "elsewhere in the file, and not as a mark between thousands."
+        values = np.append(parse(self.categories, mark, form.unit), np.nan)
+        numbers = pa.chunked_array([pa.array(values[self.code], from_pandas=True)])
+        how = [f"without {extra}" for extra in form.extras]
+        how += ["without the unit behind each number"] if form.unit else []
+        if form.is_open and mark == POINT and self.delimiter == ";":
+            how.append(
+                "with points for decimals, as elsewhere, and not as a mark between thousands"
             )
-        if matches(self.categories, "," if mark == POINT else r"\.").any() and found.is_number:
-            word = "commas" if mark != COMMA else "points"
-            how.append(f"with {word} between thousands")
-            notes.append(f"In '{name}', {word} were read as marks between thousands.")
+        if matches(self.categories, "," if mark == POINT else r"\.").any() and form.is_number:
+            how.append(f"with {'commas' if mark == POINT else 'points'} between thousands")
         lost = numbers.null_count - int(np.count_nonzero(self.code < 0))
-        if lost:
-            how.append(f"without {counted(lost, 'cell')} that hold none")
-            notes.append(
-                f"'{name}' was read as numbers: {counted(lost, 'cell')} that are none count as "
-                "missing."
-            )
-        column = replace(self.column, mark=mark, unit=found.unit, how=tuple(how), categories=None)
+        how += [f"without {counted(lost, 'cell')} that hold none"] if lost else []
+        remarks = how if self.delimiter else ["though stored as text", *how]
+        notes += [f"'{name}' was read as numbers, {', '.join(remarks)}."] if remarks else []
+        if mark == COMMA and COMMA in form.marked:
+            how.insert(0, "with a decimal comma")
+        column = replace(self.column, mark=mark, unit=form.unit, how=tuple(how), categories=None)
         if numbers.null_count == len(numbers):
             return _nothing(numbers, column), notes
-        column = _numeric(numbers, column, self.table)
-        return Judged(column, numbers), notes
+        return Judged(_numeric(numbers, column, self.table), numbers), notes
 
     def kept(self) -> Judged:
         """Return the column as texts."""
         missing = int(np.count_nonzero(self.code < 0))
         count, kind = len(self.categories), self.kind
         if kind is Kind.CATEGORICAL:
-            # a text of its own in each row groups nobody, and may well name them
+            # If every row has a different text, the texts form no groups and may identify people.
             if count == len(self.code) - missing and count > MAX_CATEGORIES:
                 kind = Kind.IDENTIFIER
             else:
@@ -839,16 +845,16 @@ class _Texts:
                 free = longest > _LONG_TEXT or blanks >= _REMARK_WORDS
                 kind = Kind.REMARK if free else kind
         indices = pa.array(self.code, mask=self.code < 0, type=pa.int32())
-        packed = pa.DictionaryArray.from_arrays(indices, self.categories)
+        cells = pa.DictionaryArray.from_arrays(indices, self.categories)
         column = replace(
             self.column, kind=kind, missing=missing, constant=count == 1, categories=count
         )
-        return Judged(column, pa.chunked_array([packed]))
+        return Judged(column, pa.chunked_array([cells]))
 
     def _doubts(self) -> tuple[list[str], int]:
-        """Return why texts that look like numbers are none, and how many cells are numbers.
+        """Return why texts that look like numbers stay text, and how many cells are numbers.
 
-        They are worth a question where they are most of the cells, and all of one decimal mark.
+        The user is asked about such texts if they fill most of the cells with one decimal mark.
         """
         name, doubts = self.column.name, []
         numeric = np.append(numbers_among(self.categories), False)
@@ -863,15 +869,13 @@ class _Texts:
                 "counts as text because its numbers are written with a decimal point in some rows "
                 "and a decimal comma in others."
             )
-        elif (limits := self._cells(r"\A[<>] ?\d")) > 1 and (
-            limits + present - texts >= 0.9 * present
-        ):
+        elif (limits := self._cells(_LIMIT)) > 1 and (limits + present - texts >= 0.9 * present):
             doubts.append(
-                f"counts as text because {counted(limits, 'cell')} of {present} begin with < or >, "
-                "as below a limit of detection: put numbers in their place, or read it as a number "
-                "without them."
+                f"counts as text because {counted(limits, 'cell')} of {present} say less or more "
+                "than a number, as below a limit of detection: put numbers in their place, or read "
+                "it as a number without them."
             )
-        # a few strange cells in a column of numbers are worth a word; a column of words is not
+        # Report odd cells only if they are few, in a column that otherwise has numbers.
         elif texts <= 0.1 * present:
             first = int(np.argmax((self.code >= 0) & ~numeric[self.code])) + 1
             doubts.append(
@@ -883,14 +887,14 @@ class _Texts:
                 "counts as text, though nearly every cell begins with a number: something stands "
                 "beside it, such as a unit, a range or a plus-minus."
             )
-        said = [f"'{name}' {doubt}" for doubt in doubts]
+        remarks = [f"'{name}' {doubt}" for doubt in doubts]
         if pc.any(pc.match_substring(self.categories, "\n")).as_py():
-            said.append(f"Cells of '{name}' hold line breaks: check that every quote is closed.")
+            remarks.append(f"Cells of '{name}' hold line breaks: check that every quote is closed.")
         worth = self.kind is Kind.CATEGORICAL and not self.numerals.codes
-        return said, present - texts if worth and 0 < texts <= 0.5 * present else 0
+        return remarks, present - texts if worth and 0 < texts <= 0.5 * present else 0
 
     def _cells(self, pattern: str) -> int:
-        """Return how many rows have a text that matches."""
+        """Return how many rows have a matching text."""
         flags = np.append(matches(self.categories, pattern), False)
         return int(np.count_nonzero(flags[self.code]))
 
@@ -903,36 +907,37 @@ def _texts(
     delimiter: str = "",
     missing: Collection[str] = (),
 ) -> _Texts | Judged:
-    """Return texts coded over their sorted, trimmed categories; truths as what they are."""
-    if pa.types.is_string_view(values.type):  # Arrow encodes no views
+    """Code texts over their sorted, trimmed categories; true/false texts become booleans."""
+    if pa.types.is_string_view(values.type):  # Arrow cannot turn string views into codes.
         values = values.cast(pa.large_string())
-    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
-    # polars codes by unsigned numbers; a browser's have 32 bits
-    code = to_numpy(pc.fill_null(coded.indices.cast(pa.int64()), -1)).astype(np.intp)
-    found = trimmed(coded.dictionary)
-    counts = np.bincount(code[code >= 0], minlength=len(found))
-    # a marker may stand among more blanks than the parser knows, a category in no row
-    real = (counts > 0) & ~among(found, MISSING_MARKERS)
-    told, gone = among(pc.utf8_lower(found), [word.lower() for word in missing]) & real, 0
-    withheld = among(pc.utf8_lower(found), WITHHELD) & real & ~told
+    codes = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+    codes = codes.combine_chunks() if isinstance(codes, pa.ChunkedArray) else codes
+    codes = codes.chunk(0) if isinstance(codes, pa.ChunkedArray) else codes
+    # Convert the codes to int64: polars has unsigned codes, and browsers use 32-bit integers.
+    code = to_numpy(pc.fill_null(codes.indices.cast(pa.int64()), -1)).astype(np.intp)
+    names = trimmed(codes.dictionary)
+    counts = np.bincount(code[code >= 0], minlength=len(names))
+    # A missing-value marker may have blanks around it. A category may occur in no row.
+    real = (counts > 0) & ~among(names, MISSING_MARKERS)
+    mask, gone = among(pc.utf8_lower(names), [word.lower() for word in missing]) & real, 0
+    withheld = told_nothing(names) & real & ~mask
     if kind is Kind.CATEGORICAL and withheld.any():
-        rest = found.filter(pa.array(real & ~told & ~withheld))
-        told = told | withheld if len(rest) > 1 and numerals_of(rest).is_number else told
-    if told.any():
-        words = sorted({*found.filter(pa.array(told)).to_pylist()})
-        column, gone = replace(column, words=tuple(words)), int(counts[told].sum())
-    merged = pc.if_else(pa.array(real & ~told), found, None).dictionary_encode()
-    if not len(merged.dictionary):
+        rest = names.filter(pa.array(real & ~mask & ~withheld))
+        beside = numerals_of(rest)
+        mask |= withheld & (len(rest) > 1 and (beside.is_number or beside.dates))
+    if mask.any():
+        words = sorted({*names.filter(pa.array(mask)).to_pylist()})
+        column, gone = replace(column, words=tuple(words)), int(counts[mask].sum())
+    remainder = pc.if_else(pa.array(real & ~mask), names, None).dictionary_encode()
+    if not len(remainder.dictionary):
         return _nothing(values, column)
-    order = to_numpy(pc.array_sort_indices(merged.dictionary))
-    categories = merged.dictionary.take(pa.array(order))
+    order = to_numpy(pc.array_sort_indices(remainder.dictionary))
+    categories = remainder.dictionary.take(pa.array(order))
     rank = np.empty(len(order) + 1, dtype=np.int32)
     rank[order] = np.arange(len(order))
     rank[-1] = -1
-    # index -1, for a gap, meets the -1 at the end of each table
-    remap = np.append(rank[to_numpy(pc.fill_null(merged.indices, -1))], np.int32(-1))
+    # Each lookup array ends in -1, so that index -1, for a missing value, gives -1 again.
+    remap = np.append(rank[to_numpy(pc.fill_null(remainder.indices, -1))], np.int32(-1))
     code32 = remap[code]
     if delimiter and {*categories.slice(0, len(_TRUTHS) + 1).to_pylist()} <= {*_TRUTHS}:
         flags = np.array([_TRUTHS[word] for word in categories.to_pylist()] + [0], np.uint8)
@@ -944,26 +949,26 @@ def _texts(
 
 
 def trimmed(texts: Any) -> Any:
-    """Return texts of an Arrow array without blanks around them."""
+    """Strip the blanks around the texts of an Arrow array."""
     return pc.utf8_trim_whitespace(texts.cast(pa.large_string()))
 
 
 def truths(texts: Any) -> NDArray[np.float64]:
-    """Return 1 and 0 for true and false, and NaN for what is neither."""
+    """Return 1 for true, 0 for false and NaN for anything else."""
     return np.array([_TRUTHS.get(word, np.nan) for word in trimmed(texts).to_pylist()])
 
 
 def among(texts: Any, words: Collection[str]) -> NDArray[np.bool_]:
-    """Return which texts are one of some words."""
-    found = pc.is_in(texts, value_set=pa.array(list(words), pa.large_string()))
-    flags: NDArray[np.bool_] = to_numpy(pc.fill_null(found, False))
+    """Return which texts are among some words."""
+    mask = pc.is_in(texts, value_set=pa.array(list(words), pa.large_string()))
+    flags: NDArray[np.bool_] = to_numpy(pc.fill_null(mask, False))
     return flags
 
 
 def _numeric(values: Any, column: RawColumn, table: str, kind: Kind = Kind.NUMERIC) -> RawColumn:
-    """Return what a numeric column is, having refused infinite and absurd values."""
+    """Describe a numeric column; refuse infinite and absurdly large values."""
     if not pa.types.is_floating(values.type):
-        # whole numbers are finite: their ends say all
+        # Whole numbers are always finite, so minimum and maximum are all that must be checked.
         ends = pc.min_max(values)
         constant = ends["min"].as_py() == ends["max"].as_py()
         return replace(column, kind=kind, missing=values.null_count, constant=constant)
@@ -971,9 +976,9 @@ def _numeric(values: Any, column: RawColumn, table: str, kind: Kind = Kind.NUMER
     row = 0
     lows: list[float] = []
     highs: list[float] = []
-    for chunk in values.chunks:  # by chunk, so that nothing the size of the column is made
+    for chunk in values.chunks:  # Work in chunks, because a full copy needs too much memory.
         block = to_numpy(chunk)
-        # false for NaN, true for an infinity, and within the range of narrow floats
+        # This test finds infinity but ignores NaN. Narrow float types have lower limits.
         bad = np.abs(block) > min(MAX_MAGNITUDE, float(np.finfo(block.dtype).max))
         if bad.any():
             raise InvalidTable(

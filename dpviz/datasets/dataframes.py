@@ -1,9 +1,9 @@
-"""Whatever a caller has in memory: frames that speak Arrow, arrays, sparse matrices, Dask's frames.
+"""Read data in memory: Arrow frames, arrays, sparse matrices and Dask frames.
 
-What an array holds becomes a `Table`; rows that no array holds stay where they are and are summed
-there. No message shows a cell: a column is named and its kind is said. Dask is imported once a
-frame is at hand, and not before: it is an extra. Partitions are computed by whatever scheduler the
-caller has set up, a cluster or the threads of one machine.
+Data in an array become a `Table`; rows in other inputs are summed where they are stored. Messages
+name a column and its kind but never show a cell. Dask is an optional extra, so it is imported only
+for Dask frames. The caller's scheduler computes the partitions, on a cluster or on the threads of
+one machine.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dpviz.datasets.table import ReadOptions, Table
 
 
 def name_at_hand(table: object) -> str | None:
-    """Return what settings call what is at hand; None for what is nothing to read."""
+    """Return the name of an object in memory for the settings; None for anything but a table."""
     if isinstance(table, Table):
         return table.name
     if _is_array(table) or _is_sparse(table):
@@ -39,12 +39,12 @@ def name_at_hand(table: object) -> str | None:
 
 
 def table_at_hand(table: Any, reading: ReadOptions) -> Table:
-    """Return what is in memory as a table, as a reading says; what is not is made so.
+    """Return an object in memory as a table, read by the options; lazy frames are computed.
 
     Parameters
     ----------
     table : Table, frame, array, Bunch or sparse matrix
-        Or a Dask frame, which is computed.
+        An object in memory; a Dask frame is computed.
     reading : ReadOptions
     """
     if _is_sparse(table):
@@ -63,24 +63,24 @@ def table_at_hand(table: Any, reading: ReadOptions) -> Table:
 
 
 def rows_not_held(table: Any, reading: ReadOptions) -> Batches | None:
-    """Return the rows of what no array holds, of Dask or sparse ones; None for all else.
+    """Return the rows of a Dask frame or a sparse matrix in batches; None for anything else.
 
     Raises
     ------
     InvalidSetting
-        If the reading asks for a label, or for what needs all rows in memory.
+        If the reading asks for a label, or needs all rows in memory.
     """
     if not (_is_dask(table) or _is_sparse(table)):
         return None
     check_batches(reading)
     if _is_dask(table):
         if reading.label is not None:
-            raise InvalidSetting("label", "None for a Dask frame: drop the column", reading.label)
+            raise InvalidSetting("label", "None for a Dask frame: drop that column", reading.label)
         return FrameBatches(table)
     for name, value in (("label", reading.label), ("leave out", ",".join(reading.leave_out or ()))):
         if value:
-            allowed = "left out for a sparse matrix, whose columns have no names"
-            raise InvalidSetting(name, allowed, value)
+            rule = "left out for a sparse matrix, whose columns have no names"
+            raise InvalidSetting(name, rule, value)
     return SparseRows(table)
 
 
@@ -88,22 +88,22 @@ def rows_not_held(table: Any, reading: ReadOptions) -> Batches | None:
 
 
 def is_frame(table: object) -> bool:
-    """Return whether `read_frame` takes it: a frame that speaks Arrow, or will once collected."""
-    # a single column speaks Arrow too
+    """Return whether `read_frame` accepts an object: an Arrow frame, or a lazy frame."""
+    # Require columns, because a single column supports Arrow's interface too.
     columns = hasattr(type(table), "columns") or isinstance(table, pa.Table)
     return columns and any(hasattr(type(table), x) for x in ("__arrow_c_stream__", "collect"))
 
 
 def read_frame(frame: Any, name: str = "frame") -> RawTable:
-    """Return a data frame as a parsed table; nothing is copied that need not be.
+    """Return a data frame as a parsed table, and copy as little as possible.
 
     Parameters
     ----------
     frame : DataFrame
-        Of pandas, polars, duckdb or any library that speaks Arrow's stream; a lazy one is
-        collected. A pandas index is no column.
+        A frame from pandas, polars, duckdb or any library with Arrow streams; a lazy frame is
+        collected. A pandas index is not read as a column.
     name : str
-        What messages and the table call it.
+        Name of the table, also in messages.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def read_frame(frame: Any, name: str = "frame") -> RawTable:
         frame = frame.collect()
     titles = [*map(str, frame.columns)] if isinstance(frame, pd.DataFrame) else None
     if titles is not None:
-        # names may repeat, an index is no column, and Arrow knows no column that stores few values
+        # pandas names may repeat, and its index is not a column. Arrow has no sparse columns.
         frame = frame.set_axis(range(len(titles)), axis=1).reset_index(drop=True)
         kinds = frame.dtypes.items()
         few = {j: kind.subtype for j, kind in kinds if isinstance(kind, pd.SparseDtype)}
@@ -137,37 +137,37 @@ def table_of_array(array: np.ndarray[Any, Any], name: str = "array") -> Table:
     Parameters
     ----------
     array : ndarray of shape (n, d)
-        Finite numbers; features are called column 1, column 2 and so on.
+        An array of finite numbers; its features are named column 1, column 2 and so on.
     name : str
-        What messages and the table call it.
+        Name of the table, also in messages.
 
     Raises
     ------
     InvalidTable
-        If the array has another shape, is not of numbers, or has gaps or infinities.
+        If the array has another shape, is not numeric, or has missing or infinite values.
     """
     _check_array(array, name)
-    # a copy: a table is read-only, the caller's is not
+    # Copy the array: a table must not change, but the caller may change the array.
     rows = np.array(array, dtype=np.float64, order="C")
     if not np.isfinite(rows).all():
         at = int(np.argmin(np.isfinite(rows).all(axis=0)))
         raise InvalidTable(
-            f"{name} must hold finite numbers; column {at + 1} has a gap or an infinity (a data "
-            "frame may have gaps)."
+            f"{name} must hold finite numbers; column {at + 1} has a missing or infinite value. "
+            "Only data frames may have missing values."
         )
     return Table(name, rows, tuple(_titles(rows.shape[1])))
 
 
 def _check_array(array: Any, name: str) -> None:
-    """Raise InvalidTable unless it has two dimensions and holds real numbers."""
-    found = getattr(array, "ndim", "no")
-    if found != 2:
-        dimensions = "dimension" if found == 1 else "dimensions"
-        raise InvalidTable(f"{name} must have the shape (n, d); it has {found} {dimensions}.")
+    """Raise InvalidTable unless an array has two dimensions and holds real numbers."""
+    count = getattr(array, "ndim", "no")
+    if count != 2:
+        dimensions = "dimension" if count == 1 else "dimensions"
+        raise InvalidTable(f"{name} must have the shape (n, d); it has {count} {dimensions}.")
     if array.dtype.kind not in "biuf":
         raise InvalidTable(f"{name} must hold real numbers; its dtype is {array.dtype}.")
-    if np.ma.is_masked(array):  # else the numbers under the mask would count
-        raise InvalidTable(f"{name} must hold finite numbers; it has masked cells.")
+    if np.ma.is_masked(array):  # Masked numbers would otherwise count as data.
+        raise InvalidTable(f"{name} must hold finite numbers; some cells are masked.")
 
 
 # Not held by an array -------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class FrameBatches(Batches):
     ----------
     frame : dask.dataframe.DataFrame
     name : str
-        What messages and results call it.
+        Name of the rows in messages and results.
     """
 
     def __init__(self, frame: Any, name: str = "frame") -> None:
@@ -201,7 +201,7 @@ class FrameBatches(Batches):
         self._starts: list[int] | None = None
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
-        """Yield blocks of complete rows and how many incomplete ones each lost."""
+        """Yield blocks of complete rows, each with its number of incomplete rows left out."""
         for number, part in enumerate(self._frame.to_delayed(), start=1):
             yield from _blocks(part.compute(), self._named(number), self.columns)
 
@@ -209,11 +209,11 @@ class FrameBatches(Batches):
         return f"partition {partition} of {self.name}"
 
     def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all rows: each partition is summed where it lies, and sums move."""
+        """Sum all rows; each partition is summed where it is stored, and only sums are moved."""
         import dask
 
         parts = self._frame.to_delayed()
-        # Row numbers are known after the first pass, and nothing before it asks for them.
+        # The first pass over the data finds the row numbers; nothing needs them earlier.
         starts = self._starts or [0] * len(parts)
         work = dask.delayed(_partition_sum, pure=False)
         sums: list[S] = dask.compute(
@@ -233,7 +233,7 @@ class FrameBatches(Batches):
 def _blocks(
     frame: pd.DataFrame, name: str, columns: tuple[str, ...]
 ) -> Iterator[tuple[FloatArray, int]]:
-    """Yield blocks of a partition's complete rows and how many incomplete ones each lost."""
+    """Yield blocks of a partition's complete rows, each with its number of rows left out."""
     rows, size = frame.to_numpy(dtype=np.float64, na_value=np.nan), block_rows(len(columns))
     for at in range(0, len(rows), size):
         yield complete(rows[at : at + size], None, name, columns, at)
@@ -252,7 +252,7 @@ def _partition_sum(
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """X'X of a sparse matrix without gaps, and what else its columns tell.
+    """X'X of a sparse matrix without missing values, and statistics of its columns.
 
     Attributes
     ----------
@@ -269,7 +269,7 @@ class Products:
 
 
 class SparseRows(Batches):
-    """The rows of a sparse matrix; those with gaps are left out.
+    """The rows of a sparse matrix, without those that have missing values.
 
     Parameters
     ----------
@@ -279,18 +279,18 @@ class SparseRows(Batches):
     Raises
     ------
     InvalidTable
-        If it has another shape, or holds no real numbers.
+        If the array is not two-dimensional or does not hold real numbers.
     """
 
     def __init__(self, array: Any, name: str = "array") -> None:
         _check_array(array, "array")
         self.name = self.called = name
         self.columns = tuple(_titles(array.shape[1]))
-        # by rows, which are read in blocks
+        # Use a row-wise format, because the table is read in blocks of rows.
         self._rows = sparse.csr_array(array, dtype=np.float64)
 
     def products(self) -> Products | None:
-        """Return what one pass over the rows finds, from X'X; None where a row has a gap."""
+        """Return X'X and column statistics from one pass; None if a value is missing."""
         X = self._rows
         if X.shape[0] < 2 or not np.isfinite(X.data).all():
             return None
@@ -300,18 +300,18 @@ class SparseRows(Batches):
         )
 
     def blocks(self) -> Iterator[tuple[FloatArray, int]]:
-        """Yield blocks of complete rows, dense ones, and how many incomplete ones each lost."""
+        """Yield dense blocks of complete rows, each with its number of rows left out."""
         size = block_rows(len(self.columns))
         for at in range(0, self._rows.shape[0], size):
             block = self._rows[at : at + size].toarray()
             yield complete(block, None, self.name, self.columns, at)
 
 
-# What it is -----------------------------------------------------------------------------------
+# Kinds of input -------------------------------------------------------------------------------
 
 
 def _is_dask(table: object) -> bool:
-    # asked of the class: a delayed value would promise any attribute
+    # Test the class, not the object: a delayed object claims to have any attribute.
     return hasattr(type(table), "to_delayed") and hasattr(type(table), "columns")
 
 
@@ -320,10 +320,10 @@ def _is_sparse(table: object) -> bool:
 
 
 def _is_array(table: object) -> bool:
-    """Return whether it is rows of numbers: NumPy's, a list's, or another library's, as Dask's."""
+    """Return whether an object is an array or list of rows, from NumPy or another library."""
     if isinstance(table, (np.ndarray, list, tuple)):
         return True
-    # one column is an array too; asked of the value, whose shape says it
+    # A single column also counts as an array; a later check refuses its shape.
     return (
         hasattr(type(table), "__array__")
         and not hasattr(type(table), "columns")
@@ -333,20 +333,20 @@ def _is_array(table: object) -> bool:
 
 def _array_of(table: Any) -> np.ndarray[Any, Any]:
     try:
-        return np.asanyarray(table)  # with its mask, if it has one
-    except ValueError:  # rows of different lengths
-        raise InvalidTable("each row of a list must be as long as the others.") from None
+        return np.asanyarray(table)  # Unlike asarray, this keeps the mask of an array.
+    except ValueError:  # The rows have different lengths.
+        raise InvalidTable("all rows of a list must have the same length.") from None
 
 
 def _is_bunch(table: object) -> bool:
-    """Return whether it is what scikit-learn's loaders return."""
+    """Return whether an object is a Bunch, as scikit-learn's loaders return."""
     return isinstance(table, dict) and type(table) is not dict and "data" in table
 
 
 def _frame_of_bunch(table: Any, label: str | None) -> pd.DataFrame:
-    """Return the features of a Bunch, and its target where that is the label."""
+    """Return the features of a Bunch, and its target if the target is the label."""
     data = table["data"]
-    if _is_sparse(data):  # its columns have names, so it is a frame
+    if _is_sparse(data):
         data = data.toarray()
     if not isinstance(data, pd.DataFrame):
         rows = table_of_array(_array_of(data)).rows
@@ -363,4 +363,4 @@ def _titles(d: int) -> list[str]:
 
 
 _TARGET = "target"
-"""What the label of a Bunch is called."""
+"""Name of a Bunch's label."""

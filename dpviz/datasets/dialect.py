@@ -1,6 +1,6 @@
-"""How a delimited text is laid out: delimiter, names, and what surrounds the table.
+"""Detect the layout of a delimited text: delimiter, names, and lines around the table.
 
-It is judged on the start of the text and on its last line, and says nothing of what a column holds.
+The layout is judged from the start and the end of the text, not from the content of a column.
 """
 
 from __future__ import annotations
@@ -22,36 +22,43 @@ from dpviz.datasets.columns import BEHIND, MISSING_MARKERS, UNIT, WITHHELD, numb
 from dpviz.datasets.process import sentence
 from dpviz.datasets.reader import Refused, refuse_foreign
 
-_TOTALS = {
-    "total", "totals", "grand total", "sum", "average", "mean",
-    "gesamt", "insgesamt", "summe", "durchschnitt", "mittelwert",
-}  # fmt: skip
+# A row that sums up others has one of these names; names in brackets may also be ordinary rows.
+_SUMS = re.compile(
+    r"(?:grand |sub|gesamt)?(?:tot[a-zé]*|sum(?:s|m[ae]|a|mary)?|som[ae])(?: \w+)?|"
+    r"insgesamt|overall|mean|average|avg|median\w*|std\.? ?(?:dev|abw)\w*|"
+    r"durchschnitt|mittel(?:wert)?|"
+    r"moyenne|promedio|m[eé]dia|gemiddelde|medelvärde|итого|всего|среднее|сумма|合計|総計|平均|合计|总计|平均值|"
+    r"(n|s\.?d|s\.?e|sem|cv|min(?:imum)?|max(?:imum)?|count|anzahl|q[13])"
+)
+_MARKED = re.compile(r"\s*(?:#|%|//|!)")
+_RULER = re.compile(r"[\s|+:=-]*(?:---|===)[\s|+:=-]*")
+_WITHHELD = re.compile(WITHHELD.replace(r"\z", r"\Z"))
 _SAMPLE_ROWS = 200
 _JUDGED_ROWS = 2_000
 _MOST_TITLES = 10
 _SEP_LINE = re.compile(r"sep=(.)\s*\Z", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{2}")
+# These texts are certainly a unit or the type of a column.
 _UNIT = re.compile(
     UNIT + r"|\A(?:n|no\.?|none|text|string|char|numeric|integer|int|float|double|number|factor|"
     r"logical|date|categor(?:y|ical)|nominal|ordinal|score|ratio|index)\Z"
 )
-"""What is a unit, or the type of a column, for sure."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Text(NamedTuple):
-    """What layouts are judged on.
+    """The parts of a text from which its layout is judged.
 
     Parameters
     ----------
     name : str
-        What messages call the text.
+        Name of the text in messages.
     head, tail : bytes
-        Its start and its end.
+        Bytes at the start and the end of the text.
     size : int
-        Its bytes.
+        Size in bytes.
     delimiter : str
-        What stands between the cells, where that is known.
+        Delimiter between the cells, if known.
     """
 
     name: str
@@ -62,36 +69,36 @@ class Text(NamedTuple):
 
     @classmethod
     def of(cls, name: str, about: Mapping[str, Any]) -> Text:
-        """Return the text that a reader found."""
+        """Return the text from a reader's description."""
         head, tail = (about[end].encode("latin-1") for end in ("head", "tail"))
         return cls(name, head, tail, about["size"], about.get("delimiter", ""))
 
     @classmethod
     def whole(cls, name: str, text: bytes) -> Text:
-        """Return a text that is all there."""
+        """Return a text from its complete bytes."""
         return cls(name, text, text, len(text))
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a delimited text is laid out.
+    """The layout of a delimited text.
 
     Attributes
     ----------
     delimiter : str
         One of ``, ; tab | space``; a run of spaces counts as one.
     names : tuple of str or None
-        What the line of column names says; None where there is no such line.
+        Cells of the header row, or None if there is no header row.
     width : int
         Number of columns.
     start : int
-        Byte of the text at which the rows start.
+        Byte offset at which the rows start.
     stop : int or None
-        Byte at which they end, where something follows them.
+        Byte offset at which the rows end, if something follows them.
     skipped : int
-        Lines before the rows.
+        Number of lines before the rows.
     notes : tuple of str
-        What was seen, as sentences.
+        Sentences on the detected layout.
     uneven : bool
         Whether some lines end in more delimiters than there are columns.
     """
@@ -106,14 +113,13 @@ class Layout:
     uneven: bool = False
 
     def plan(self, cells: int | None = None) -> dict[str, Any]:
-        """Return what tells the reader how to split the text, and how many cells at most."""
+        """Return how the reader splits the text, and how many cells it reads at most."""
         most = {} if cells is None else {"cells": cells}
-        said = {key: value for key, value in vars(self).items() if key not in ("names", "notes")}
-        return most | said | {"named": self.names is not None, "missing": MISSING_MARKERS}
+        facts = {key: value for key, value in vars(self).items() if key not in ("names", "notes")}
+        return most | facts | {"named": self.names is not None, "missing": MISSING_MARKERS}
 
 
-@dataclass(frozen=True)
-class _Record:
+class _Record(NamedTuple):
     """One record of the sample and the number of lines up to its end."""
 
     cells: list[str]
@@ -126,157 +132,120 @@ def _is_missing(cell: str) -> bool:
 
 def _are_numbers(cells: Sequence[str]) -> list[bool]:
     """Return which cells are a number under some decimal mark."""
-    trimmed = pa.array([cell.strip() for cell in cells], pa.large_string())
-    return [bool(flag) for flag in numbers_among(trimmed)]
+    texts = pa.array([cell.strip() for cell in cells], pa.large_string())
+    return [bool(flag) for flag in numbers_among(texts)]
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """The first lines of a text.
-
-    Attributes
-    ----------
-    lines : list of str
-        With their ends.
-    before : int
-        Bytes of the mark before them.
-    delimiter : str
-        What separates their cells.
-    skipped : int
-        Lines that say so.
-    """
-
-    lines: list[str]
-    before: int
-    delimiter: str
-    skipped: int
-
-    def records(self) -> list[_Record]:
-        """Return the records that the layout is judged on."""
-        return _split(self.lines[self.skipped :], self.delimiter, _JUDGED_ROWS)
-
-    def start(self, gone: int) -> int:
-        """Return the byte of the text at which a line starts, by the number of those before."""
-        return self.before + len("".join(self.lines[:gone]).encode())
-
-
-def _sample(given: Text) -> _Sample:
-    """Return the first lines, and what separates their cells."""
-    whole = len(given.head) == given.size
+def _sample(source: Text) -> tuple[list[str], int]:
+    """Return the first lines, with their ends, and the size of the byte order mark."""
+    whole = len(source.head) == source.size
     try:
-        refuse_foreign(given.head)
-        # a sample may end inside a character, the file may not
-        text = codecs.getincrementaldecoder("utf-8")().decode(given.head, final=whole)
+        refuse_foreign(source.head)
+        # Decode strictly at the end only for a whole file: a sample may end inside a character.
+        text = codecs.getincrementaldecoder("utf-8")().decode(source.head, final=whole)
     except Refused as error:
-        raise sentence(error, given.name) from None
+        raise sentence(error, source.name) from None
     except UnicodeDecodeError:
         raise OtherEncoding(
-            f"{given.name} is not UTF-8 text; save it as UTF-8{_offer(given)}; others are "
-            "cp1250, cp1251, shift_jis and gbk.",
+            f"{source.name} is not UTF-8 text; save it as UTF-8{_offer(source)}; other "
+            "encodings are cp1250, cp1251, shift_jis and gbk.",
             "cp1252",
         ) from None
     mark = 3 if text.startswith("\ufeff") else 0
     text = text.removeprefix("\ufeff")
     if not text.strip():
-        raise InvalidTable(f"{given.name} is empty: it holds only blanks.")
+        raise InvalidTable(f"{source.name} is empty: it holds only blanks.")
     end = max(text.rfind("\n"), text.rfind("\r"))
     lines = _LINE.findall(text if whole or end < 0 else text[: end + 1])
-    return _Sample(lines, mark, *_separator(lines, given))
+    return lines, mark
 
 
-def _offer(given: Text) -> str:
-    """Return that a text may be of Windows, with a name of a column that shows how it would look.
+def _offer(source: Text) -> str:
+    """Return a hint that a text may be Windows-1252, with a column name decoded that way.
 
-    Only what would be read as a name is shown: never a cell.
+    Only a likely column name is shown, never a cell.
     """
     offer = ", or choose Windows-1252 as its encoding (--encoding cp1252)"
     try:
-        head = given.head[: given.head.rfind(b"\n") + 1].decode("cp1252").encode()
-        names = detect(Text.whole(given.name, head)).names or ()
+        head = source.head[: source.head.rfind(b"\n") + 1].decode("cp1252").encode()
+        names = detect(Text.whole(source.name, head)).names or ()
     except (UnicodeDecodeError, InvalidTable):
         return offer
-    seen = next((found for found in names if not found.isascii()), None)
-    return offer if seen is None else f"{offer}: umlauts then look like {printable(seen)!r}"
+    example = next((found for found in names if not found.isascii()), None)
+    return offer if example is None else f"{offer}: umlauts then look like {printable(example)!r}"
 
 
 def _split(lines: Sequence[str], delimiter: str, most: int) -> list[_Record]:
-    """Return the sample's first records, blank lines left out."""
-    # columns are often lined up by several blanks
+    """Return the sample's first records, without blank lines."""
+    # Treat several blanks as one delimiter, because blanks often align columns.
     if delimiter == " ":
         lines = [re.sub(r"[ \t]+", " ", line).strip() for line in lines]
     records = []
-    reader = csv.reader(iter(lines), delimiter=delimiter)
+    reader = csv.reader(iter(lines), delimiter=delimiter, skipinitialspace=True)
     try:
         for cells in reader:
             if cells:
                 records.append(_Record(cells, reader.line_num))
             if len(records) > most:
                 break
-    except csv.Error:  # a cell too long for any table, most likely an open quote: parsing will tell
+    except csv.Error:  # This cell is too long, probably after an open quote.
         pass
     return records
 
 
-def detect(given: Text, *, sheet: bool = False) -> Layout:
+def detect(source: Text, *, sheet: bool = False) -> Layout:
     """Return the layout judged on the start and the end of the text, or raise InvalidTable.
 
     Parameters
     ----------
-    given : Text
+    source : Text
     sheet : bool
-        Whether the text is a sheet whose lines end with their last filled cell: then a name that
-        is missing is the last one's.
+        Whether the text is a sheet whose lines end with their last filled cell. A missing name is
+        then the name of the last column.
     """
-    sample = _sample(given)
-    records = sample.records()
-    head = _head(records)
-    names, rows = head.names, head.rows
-    notes = [_TOLD] * sample.skipped + head.notes
-    # most rows are whole: one that is cut short must not set the width
+    lines, before = _sample(source)
+    delimiter, lines_before = _separator(lines, source)
+    records = _split(lines[lines_before:], delimiter, _JUDGED_ROWS)
+    names, past, rows, notes = _head(records)
+    if lines_before:
+        notes.insert(0, "The first line says what separates the cells and was not read as data.")
+    # Use the most frequent number of cells, because a truncated row may have too few.
     width = Counter(map(len, rows)).most_common(1)[0][0] if rows else len(names or ())
-    gone = sample.skipped + (records[head.past - 1].lines if head.past else 0)
-    stop, said = _end(given, sample.delimiter, width, rows)
-    notes += said
+    gone = lines_before + (records[past - 1].lines if past else 0)
+    stop, remarks = _end(source, delimiter, width, rows)
+    notes += remarks
     if names is not None and rows and len(names) == width - 1:
         by_r = not sheet and _are_row_names(rows, width)
         names = ("", *names) if by_r else (*names, "")
         if by_r:
-            notes.append(_BY_R)
+            notes.append(
+                "There is one name less than every row has cells: the first cell of each row was "
+                "read as the name of the row, as R writes it."
+            )
     if names is not None:
-        width = len(names)  # parsing will name the first line that differs
+        width = len(names)  # The parser later reports the first row with another number of cells.
     surplus = [row[width:] for row in rows if len(row) > width]
     uneven = bool(surplus) and not any(cell.strip() for cells in surplus for cell in cells)
     if uneven:
         notes.append(f"{len(surplus)} of the first lines end in more delimiters than others.")
-    return Layout(
-        sample.delimiter,
-        names,
-        width,
-        sample.start(gone),
-        stop,
-        gone,
-        tuple(notes),
-        uneven and sample.delimiter != " ",
-    )
-
-
-_BY_R = (
-    "There is one name less than every row has cells: the first cell of each row was read as the "
-    "name of the row, as R writes it."
-)
-_TOLD = "The first line says what separates the cells and was not read as data."
+    # Arrow recognises a quotation mark only directly after the delimiter.
+    blank = re.compile(rf'(?:[^"]*"[^"]*")*[^"]*{re.escape(delimiter)} +"')
+    uneven = uneven or any(map(blank.match, lines[:_JUDGED_ROWS]))
+    uneven = uneven and delimiter != " "
+    start = before + len("".join(lines[:gone]).encode())
+    return Layout(delimiter, names, width, start, stop, gone, tuple(notes), uneven)
 
 
 def _separator(lines: Sequence[str], source: Text) -> tuple[str, int]:
-    """Return what separates the cells, and how many lines before them say so."""
-    told = _SEP_LINE.match(lines[0])
-    skipped = 0
+    """Return the delimiter, and the number of lines before the cells that declare it."""
+    match = _SEP_LINE.match(lines[0])
+    lines_before = 0
     delimiters: tuple[str, ...] = ("\t", ";", "|", ",", " ")
-    if told and told[1] in delimiters:
-        delimiters, skipped = (told[1],), 1
+    if match and match[1] in delimiters:
+        delimiters, lines_before = (match[1],), 1
     elif source.delimiter:
         delimiters = (source.delimiter,)
-    delimiter = _delimiter(lines[skipped:], delimiters)
+    delimiter = _delimiter(lines[lines_before:], delimiters)
     if source.name.lower().endswith(".json") and (
         delimiter is None or lines[0].lstrip().startswith(("[", "{"))
     ):
@@ -289,21 +258,13 @@ def _separator(lines: Sequence[str], source: Text) -> tuple[str, int]:
             f"{source.name} shows one column only: at least 2 are needed, separated by "
             "a comma, semicolon, tab, vertical bar or space."
         )
-    return delimiter, skipped
+    return delimiter, lines_before
 
 
-@dataclass(frozen=True)
-class _Head:
-    """What stands above the rows: column names, how many records it takes, notes; and the rows."""
-
-    names: tuple[str, ...] | None
-    past: int
-    rows: list[list[str]]
-    notes: list[str]
-
-
-def _head(records: Sequence[_Record]) -> _Head:
-    """Take titles, column names and units off the sample's records."""
+def _head(
+    records: Sequence[_Record],
+) -> tuple[tuple[str, ...] | None, int, list[list[str]], list[str]]:
+    """Return column names, the number of records above the rows, the rows, and notes."""
     notes = []
     past = _titles(records)
     if past:
@@ -313,7 +274,7 @@ def _head(records: Sequence[_Record]) -> _Head:
     names = _names(rows)
     if names is None:
         notes.append("The file has no line of column names: the columns are numbered from 1.")
-        return _Head(None, past, rows, notes)
+        return None, past, rows, notes
     past, rows = past + 1, rows[1:]
     if _counts_up([name for name in names if name.strip()]):
         notes.append("The first line counts 0, 1, 2, ... and was read as column names.")
@@ -322,24 +283,28 @@ def _head(records: Sequence[_Record]) -> _Head:
             "The first line has numbers that are none of their columns': it was read as column "
             "names. If it is a row, put a line of names above it."
         )
+    if rows and _RULER.fullmatch("".join(rows[0])):
+        past, rows = past + 1, rows[1:]
     both = _second_names(names, rows)
     if both is not None:
         notes.append("Column names stand in two lines, which were put together.")
         names, past, rows = both, past + 1, rows[1:]
-    if _are_units(rows):
+    units = 0
+    while units < 2 and _are_units(rows):
+        units, past, rows = units + 1, past + 1, rows[1:]
+    if units:
+        line = "line under the column names was" if units == 1 else "2 lines under the names were"
         notes.append(
-            "The line under the column names was left out as units: it holds text "
-            "where the columns hold numbers."
+            f"The {line} left out as units: text stands there where the columns hold numbers."
         )
-        past, rows = past + 1, rows[1:]
-    return _Head(names, past, rows, notes)
+    return names, past, rows, notes
 
 
-def _delimiter(lines: Sequence[str], allowed: Sequence[str]) -> str | None:
-    """Return what separates the cells: rows of equal length, with as many numbers as may be."""
+def _delimiter(lines: Sequence[str], choices: Sequence[str]) -> str | None:
+    """Return the delimiter that gives rows of equal length with the most numbers."""
     best: tuple[float, str] | None = None
-    # in order of preference among equals: a comma may be a decimal mark, a space be inside text
-    for delimiter in allowed:
+    # In a tie, the earlier delimiter wins: a comma may be a decimal mark, a space part of a text.
+    for delimiter in choices:
         records = _split(lines, delimiter, _SAMPLE_ROWS)
         rows = [record.cells for record in records[_titles(records) :]]
         if not rows:
@@ -348,11 +313,11 @@ def _delimiter(lines: Sequence[str], allowed: Sequence[str]) -> str | None:
         if width < 2:
             continue
         cells = [cell for row in rows for cell in row]
-        numbers = _are_numbers([BEHIND.sub(r"\1", cell) for cell in cells])  # without units
+        numbers = _are_numbers([BEHIND.sub(r"\1", cell) for cell in cells])  # Drop units first.
         numeric = sum(
             number or _is_missing(cell) for number, cell in zip(numbers, cells, strict=True)
         )
-        # rows of one length count most; a table of words alone must have a score as well
+        # When choosing a delimiter, equal row lengths matter most; 0.05 gives words some score.
         score = count / len(records) * (0.05 + numeric / len(cells))
         if best is None or score > best[0] + 1e-9:
             best = (score, delimiter)
@@ -360,32 +325,45 @@ def _delimiter(lines: Sequence[str], allowed: Sequence[str]) -> str | None:
 
 
 def _titles(records: Sequence[_Record]) -> int:
-    """Return how many records at the start are a title and not part of the table."""
+    """Return how many of the first records are titles and not part of the table.
+
+    A title has one text only. A record above the header row is also a title if it has fewer cells,
+    a comment mark, or a colon after its first cell.
+    """
     if len(records) < 3:
         return 0
     width = Counter(len(record.cells) for record in records).most_common(1)[0][0]
-    found = 0
-    for at, record in enumerate(records[:_MOST_TITLES]):
-        filled = [cell for cell in record.cells if cell.strip()]
-        short = len(record.cells) < width and (len(filled) <= 1 or record.cells[0][:1] == "#")
-        padded = width > 2 and len(record.cells) == width and len(filled) == 1
-        # names stand under it, in all of the columns or in words alone
-        below = ([cell for cell in row.cells if cell.strip()] for row in records[at + 1 :])
-        names = next((cells for cells in below if len(cells) > 1), [])
-        named = len(names) == width or (len(names) > 1 and not any(_are_numbers(names)))
-        if not (short or (padded and named)) or any(_are_numbers(filled)):
+    first = [record.cells for record in records[: _MOST_TITLES + 1]]
+    contents = [[cell for cell in cells if cell.strip()] for cells in first]
+    numeric = [any(_are_numbers(cells)) for cells in contents]
+    full = {
+        at
+        for at, cells in enumerate(contents)
+        if len(cells) == width and not numeric[at] and not any(map(_is_withheld, cells))
+    }
+    top = min(full, default=0)
+    while _MARKED.match(first[top][0]) and top + 1 in full:
+        top += 1
+    count = 0
+    for at, cells in enumerate(first[:_MOST_TITLES]):
+        has_mark = _MARKED.match(cells[0]) is not None
+        short = len(cells) < width
+        over = short or has_mark or cells[0].rstrip().endswith(":") or not contents[at]
+        alone = len(contents[at]) <= 1 and (short or (width > 2 and contents[at] != []))
+        is_title = (alone or (has_mark and short)) and not numeric[at]
+        if not is_title and not (at < top and over):
             break
-        found += 1
-    # names and a row have to be left, else nothing was a title
-    return found if found + 2 <= len(records) else 0
+        count += 1
+    # If fewer than two lines would remain, for a header and a row, nothing counts as a title.
+    return count if count + 2 <= len(records) else 0
 
 
 def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
     """Return the column names if the first row holds them.
 
-    A number above a column of numbers, or a text that comes again in its own column,
-    says that it does not, but for the count 0, 1, 2, ..., for a word above numbers and for numbers
-    in order that are none of their columns' (`_are_numbers_for_names`). Otherwise it does.
+    The first row does not hold names if a number is above a column of numbers, or a text recurs in
+    its own column. Exceptions: the count 0, 1, 2, ..., a word above numbers, and ordered numbers
+    that do not belong to their columns (`_are_numbers_for_names`).
     """
     first, below = rows[0], rows[1:]
     if _counts_up(first) or _counts_up(first[1:] if not first[0].strip() else first):
@@ -395,23 +373,23 @@ def _names(rows: Sequence[list[str]]) -> tuple[str, ...] | None:
         [row[j].strip() for row in below if j < len(row) and not _is_missing(row[j])]
         for j in range(len(first))
     ]
-    held = [sum(_are_numbers(column)) if column else 0 for column in columns]
-    above = [j for j in range(len(first)) if held[j] > max(2, 0.9 * len(columns[j]))]
+    numbers_in = [sum(_are_numbers(column)) if column else 0 for column in columns]
+    above = [j for j in range(len(first)) if numbers_in[j] > max(2, 0.9 * len(columns[j]))]
     heads = [first[j].strip() for j in above if not numeric[j]]
     words = [cell for cell in heads if _WORD.search(cell) and not _is_withheld(cell)]
-    # letters name columns where each has its own
+    # Single letters are column names if each column has a different letter.
     letters = 1 < len({*heads}) == len(above) and all(map(str.isalpha, heads))
     if words or (letters and not any(map(_is_withheld, heads))):
         return tuple(first)
     if _are_numbers_for_names(first, numeric, columns):
         return tuple(first)
-    # files put together have their names once more below: that is no sign against them
-    repeated = [row for row in below if row == first]
+    # Ignore repeats of the header row, which occur when files are joined.
+    copies = [row for row in below if row == first]
     for j, cell in enumerate(first):
         if numeric[j]:
-            if held[j] >= 0.5 * len(columns[j]):
+            if numbers_in[j] >= 0.5 * len(columns[j]):
                 return None
-        elif not _is_missing(cell) and not repeated and cell.strip() in columns[j]:
+        elif not _is_missing(cell) and not copies and cell.strip() in columns[j]:
             return None
     return tuple(first)
 
@@ -421,9 +399,9 @@ def _are_numbers_for_names(
 ) -> bool:
     """Return whether numbers in the first row name columns: wavenumbers, doses, years.
 
-    They rise or fall all along, and are none of what stands below: far from all of it, or outside
-    of it beside a word that is of another form than the words below, or no more than a blank. Years
-    in equal steps beside a word need not be outside, for counts of people reach as far.
+    Such numbers rise or fall throughout and do not belong to the values below: they are far away,
+    or outside their range beside a blank or a word whose form differs from the words below. Years
+    in equal steps beside such a cell need not be outside, because counts of people reach as far.
     """
     heads = [j for j, number in enumerate(numeric) if number]
     values = _values([first[j] for j in heads])
@@ -449,43 +427,39 @@ def _are_numbers_for_names(
 
 
 def _is_apart(cell: str, column: Sequence[str]) -> bool:
-    """Return whether a cell is blank, or of another form than all that stand below it."""
+    """Return whether a cell is blank, or unlike all cells below it in form."""
     forms = {_form(text) for text in column}
     return len(column) > 2 and (_is_missing(cell) or (len(forms) == 1 and _form(cell) not in forms))
 
 
 def _form(text: str) -> str:
-    """Return a text with its letters and digits told apart and not from each other."""
+    """Return the form of a text: each run of letters as a, each run of digits as 9."""
     return re.sub(r"\d+", "9", re.sub(r"[^\W\d_]+", "a", text.strip()))
 
 
 def _values(cells: Sequence[str]) -> list[float]:
-    """Return the numbers among plainly written cells, whichever decimal mark they have."""
-    found = []
+    """Return the numbers among plainly written cells, with either decimal mark."""
+    numbers = []
     for cell in cells:
         with suppress(ValueError):
-            found.append(float(cell.strip().replace(",", ".")))
-    return found
+            numbers.append(float(cell.strip().replace(",", ".")))
+    return numbers
 
 
 def _is_withheld(cell: str) -> bool:
-    return cell.strip().lower() in WITHHELD
+    return _WITHHELD.match(cell.strip().lower()) is not None
 
 
 def _are_row_names(rows: Sequence[list[str]], width: int) -> bool:
-    """Return whether first cells are row names, which R writes under no name of a column.
+    """Return whether the first cells are row names, which R writes without a column name.
 
-    Every row then has its own, and one cell more than there are names; a last cell that is empty
-    in every row stands behind a delimiter that ends the line.
+    In such a file every row has its own name, and one cell more than the header. If the last cell
+    is empty in every row, a delimiter ends the line instead.
     """
     firsts = {row[0].strip() for row in rows}
     whole = all(len(row) == width for row in rows)
-    return (
-        whole
-        and "" not in firsts
-        and len(firsts) == len(rows)
-        and not all(_is_missing(row[-1]) for row in rows)
-    )
+    ended = all(_is_missing(row[-1]) for row in rows)
+    return whole and "" not in firsts and len(firsts) == len(rows) and not ended
 
 
 def _counts_up(first: Sequence[str]) -> bool:
@@ -495,33 +469,35 @@ def _counts_up(first: Sequence[str]) -> bool:
 
 
 def _second_names(names: Sequence[str], rows: Sequence[list[str]]) -> tuple[str, ...] | None:
-    """Return the names of two lines where the first has gaps: heads of groups, then names.
+    """Return joined names if a second header row follows one with blanks or repeats; else None.
 
-    A head goes on until the next one, and the last one no further than the widest of the others.
+    A header cell spans columns up to the next one; the last spans no more than the widest other.
     """
     if len(rows) < 3 or len(rows[0]) != len(names):
         return None
     starts = [j for j, name in enumerate(names) if name.strip()]
     widths = [after - at for at, after in pairwise(starts)]
     widest = max(widths) if max(widths, default=0) > 1 else len(names)
-    found, above, gaps = [], "", 0
+    names_out, above, gaps = [], "", 0
     for j, (name, cell) in enumerate(zip(names, rows[0], strict=True)):
         above = "" if starts and j >= starts[-1] + widest else name.strip() or above
         column = [row[j] for row in rows[1:] if j < len(row) and not _is_missing(row[j])]
         if column and sum(_are_numbers(column)) >= 0.9 * len(column):
-            # a person has a number here, and who has none has no word
+            # Above numbers, a data row would have a number or nothing, so a word is a column name.
             if not _WORD.search(cell) or _is_withheld(cell) or cell in column:
                 return None
             gaps += not name.strip()
-        found.append(": ".join(part for part in (above, cell.strip()) if part))
-    return tuple(found) if gaps else None
+        names_out.append(": ".join(part for part in (above, cell.strip()) if part))
+    repeats = len({*names}) < len(names) == len({*names_out})
+    return tuple(names_out) if gaps or repeats else None
 
 
 def _are_units(rows: Sequence[list[str]]) -> bool:
-    """Return whether the first row holds units where the columns below hold numbers.
+    """Return whether the first row holds units while the columns below hold numbers.
 
-    A person whose values are withheld has a text there too: one word for all of them that is no
-    unit, a word for "withheld", or one that stands below again; and a text of their own beside it.
+    The row of a person whose values are withheld has texts in these columns too: one word for all
+    that is not a unit, a word for "withheld", or a word that recurs below. The row also has its own
+    text beside them.
     """
     if len(rows) < 3:
         return False
@@ -545,59 +521,79 @@ def _are_units(rows: Sequence[list[str]]) -> bool:
 def _end(
     given: Text, delimiter: str, width: int, rows: Sequence[list[str]]
 ) -> tuple[int | None, list[str]]:
-    """Return the byte at which lines begin that are no rows, if any, and sentences.
+    """Return the byte offset of trailing lines that are not rows, if any, and notes on them.
 
-    Such are a last line that sums up the others, and lines under the table that have one text.
+    Such lines have one text, or sum up the other lines.
     """
     if len(rows) < 3:
         return None, []
-    stop, under, notes = None, 0, []
-    # a spreadsheet pads its last lines with empty cells
-    body = given.tail.rstrip(_PADDING)
-    before = given.size - len(given.tail)
+    # A spreadsheet pads its last lines with empty cells, so remove these.
+    body, before = given.tail.rstrip(_PADDING), given.size - len(given.tail)
     table = [row for row in rows if sum(bool(cell.strip()) for cell in row) > 1]
+    known = given.size == len(given.head) and len(rows) < _JUDGED_ROWS
+    found: list[tuple[int, str]] = []
     while cut := max(body.rfind(b"\n"), body.rfind(b"\r")) + 1:
         line = body[cut:].decode("utf-8", "replace")
-        # within quotes a line may be part of a cell
-        cells = (
-            [] if '"' in line else next(iter(_split([line], delimiter, 1)), _Record([], 0)).cells
-        )
-        if not _is_remark(cells, width, table):
+        # Stop at a line with quotes, because it may continue a cell of the line before.
+        record = None if '"' in line else next(iter(_split([line], delimiter, 1)), None)
+        if record is None:
             break
-        stop, under, body = before + cut, under + 1, body[:cut].rstrip(_PADDING)
-    if under:
+        kind = "remark" if _is_remark(record.cells, width, table) else ""
+        kind = kind or _sums_up(record.cells, width, table, known=known and not found)
+        if not kind:
+            break
+        found.append((before + cut, kind))
+        body = body[:cut].rstrip(_PADDING)
+    kinds = [kind for _, kind in found]
+    if "sum" not in kinds and "other" in kinds:
+        del found[kinds.index("other") :]
+    notes, sums = [], sum(kind != "remark" for _, kind in found)
+    if under := len(found) - sums:
         were = "line under the table was" if under == 1 else "lines under the table were"
         notes.append(f"{under} {were} left out.")
-    if cut and _sums_up(line, delimiter, width, table):
-        stop = before + cut
-        notes.append("The last line sums up the others: it was left out.")
-    return stop, notes
+    if sums:
+        say = "line sums" if sums == 1 else f"{sums} lines sum"
+        were = "it was" if sums == 1 else "they were"
+        notes.append(f"The last {say} up the others: {were} left out.")
+    return (found[-1][0] if found else None), notes
 
 
 _PADDING = b"\r\n \t;,|"
 
 
 def _is_remark(cells: Sequence[str], width: int, table: Sequence[list[str]]) -> bool:
-    """Return whether a line under a table has one text, where no row has one."""
-    filled = [j for j, cell in enumerate(cells) if cell.strip()]
-    if len(filled) != 1 or not re.search(r"[^\W\d_]", cells[filled[0]]):
+    """Return whether a line under a table is a remark: text where rows have none, or few cells."""
+    places = [j for j, cell in enumerate(cells) if cell.strip()]
+    if not any(re.search(r"[^\W\d_]", cell) for cell in cells):
         return False
-    if len(cells) == 1 < width:
-        return True
-    column = [row[filled[0]] for row in table[1:] if filled[0] < len(row)]
-    return all(_is_missing(cell) for cell in column) or all(_are_numbers(column))
+    if len(cells) < width and (len(places) == 1 or not any(_are_numbers(cells))):
+        whole = [sum(map(bool, row)) for row in table if len(row) == width]
+        return len(places) < min(whole, default=0)
+    column = [row[places[0]] for row in table[1:] if places[0] < len(row)]
+    return len(places) == 1 and (all(map(_is_missing, column)) or all(_are_numbers(column)))
 
 
-def _sums_up(line: str, delimiter: str, width: int, table: Sequence[list[str]]) -> bool:
-    """Return whether a last line sums up the others."""
-    cells = next(iter(_split([line.strip("\r\n")], delimiter, 1)), _Record([], 0)).cells
-    place = next((j for j, cell in enumerate(cells) if cell.strip()), None)
-    if place is None or not 2 <= len(cells) <= width:
-        return False
+def _sums_up(cells: Sequence[str], width: int, table: Sequence[list[str]], *, known: bool) -> str:
+    """Return "sum" if a line sums up the other lines, "other" if it may, else an empty text.
+
+    If all rows are ``known``, a line of sums needs no word, but its row name must be missing.
+    """
+    places = [j for j, cell in enumerate(cells) if cell.strip()]
+    if not places or not 2 <= len(cells) <= width:
+        return ""
+    rows = [row for row in table if row != cells and len(row) >= width]
+    place = places[0]
     word = cells[place].strip().rstrip(":").lower()
-    others = {
-        row[place].strip().rstrip(":").lower() for row in table if place < len(row) and row != cells
-    }
-    numbers = _are_numbers([cell for cell in cells[place + 1 :] if cell.strip()])
-    # where another row is called so too, it is a category and no sum
-    return word in _TOTALS and word not in others and any(numbers)
+    # If other rows also have this word, it is a category and not the name of a sum.
+    others = {row[place].strip().rstrip(":").lower() for row in rows}
+    numbers = _are_numbers([cells[j] for j in places])
+    word_match = _SUMS.fullmatch(word.rstrip("."))
+    if word_match and word not in others and any(numbers[1:]):
+        return "other" if word_match[1] else "sum"
+    if not known or not all(numbers) or len(places) < 2 or len(rows) < 3:
+        return ""
+    gap = any(not _is_missing(row[j]) for j in {*range(width)} - {*places} for row in rows)
+    for j in places:
+        column, total = _values([row[j] for row in rows]), _values([cells[j]])
+        gap = gap and len(total) == 1 and len({*column}) > 1 and abs(sum(column) - total[0]) < 1e-6
+    return "sum" if gap else ""

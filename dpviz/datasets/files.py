@@ -1,7 +1,7 @@
-"""Reads a file into a `RawTable`: what `dpviz.datasets.process` hands over, column by column.
+"""Read a file into a `RawTable`, column by column, from what `dpviz.datasets.process` returns.
 
-What a file is follows from its bytes: its name is only looked at to say that
-a ``.parquet`` holds text, or a ``.json`` no records.
+The bytes decide the file's type. The name is only used to report that a ``.parquet`` holds text, or
+a ``.json`` no records.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from dpviz.datasets.raw import CELLS, RawTable
 from dpviz.datasets.reader import is_flat
 
 TEXT_BYTES = 1 << 29
-"""The most text that is held in memory: larger files are read in batches."""
+"""Maximum number of bytes of text held in memory; larger files are read in batches."""
 
 ENCODED = params_of(Settings)["encoding"].choices
-"""What may be said of a text's encoding, and what each is called."""
+"""Possible settings of a text's encoding, with their names."""
 
 _COLUMNS = 20_000
 _GROUP_ROWS = 1 << 20
 
 DECIMALS = {"auto": None, "point": POINT, "comma": COMMA}
-"""What the user may say of the decimal mark."""
+"""Possible settings of the decimal mark."""
 
 
 def shown_name(name: str) -> str:
@@ -55,7 +55,7 @@ def shown_name(name: str) -> str:
 
 
 def decimal_mark(decimal: str) -> str | None:
-    """Return the mark that a word of `DECIMALS` means."""
+    """Return the decimal mark for a key of `DECIMALS`."""
     if decimal not in DECIMALS:
         raise InvalidSetting("decimal", "one of " + ", ".join(DECIMALS), decimal, "--decimal")
     return DECIMALS[decimal]
@@ -70,35 +70,35 @@ def read_raw(
     sheet: str = "",
     cells: int = CELLS,
 ) -> RawTable:
-    """Return the parsed file; the dear step.
+    """Parse a file, which is the expensive step.
 
     Parameters
     ----------
     source : str, Path, bytes-like or binary file
-        A file must be seekable; it is left open.
+        A file, which must be seekable and is left open.
     name : str
-        What messages and the table call it.
+        Name of the table, also in messages.
     decimal : {"auto", "point", "comma"}
-        The decimal mark of numbers in texts; auto finds it, or asks.
+        Decimal mark of numbers in texts; auto detects the mark, or asks the user.
     encoding : str
-        Of a text, one of `ENCODED`; auto is UTF-8.
+        Encoding of a text, one of `ENCODED`; auto means UTF-8.
     sheet : str
-        Of a workbook; the first that holds a table if empty.
+        Sheet of a workbook; if empty, the first sheet that holds a table.
     cells : int
-        The most rows times columns.
+        Limit on the number of rows times columns.
 
     Raises
     ------
     InvalidTable
-        With one sentence that shows no cell.
+        If the file cannot be read; the message is one sentence that shows no cell.
     """
     mark = decimal_mark(decimal)
     name = shown_name(name)
     with open_file(source, name, encoding, sheet, cells=cells) as file:
         columns = Columns.of(file)
         table = file.table(columns.plan(cells))
-        settled, notes = columns.settle(table, mark)
-    raw = _raw_table(name, settled, [*columns.notes, *notes], cells)
+        items, notes = columns.settle(table, mark)
+    raw = _raw_table(name, items, [*columns.notes, *notes], cells)
     return replace(raw, sheets=columns.sheets, sheet=columns.sheet)
 
 
@@ -112,10 +112,10 @@ def open_file(
     whole: bool = False,
     cells: int = CELLS,
 ) -> File:
-    """Return a file that the reader reads: as `read_raw`, in batches, or as a release's sheet."""
+    """Open a file for the reader, as `read_raw` does, in batches, or as the sheet for a release."""
     if encoding not in ENCODED:
         raise InvalidSetting("encoding", "one of " + ", ".join(ENCODED), encoding, "--encoding")
-    asked = {
+    request = {
         "encoding": "" if encoding == "auto" else encoding,
         "encoded": ENCODED[encoding],
         "sheet": sheet,
@@ -124,29 +124,29 @@ def open_file(
         "text_bytes": TEXT_BYTES,
         "cells": cells,
     }
-    return File(source, name, asked)
+    return File(source, name, request)
 
 
 def schema_of(file: File) -> Any:
-    """Return the Arrow schema of a file that has one."""
+    """Return the Arrow schema of a file that has a schema."""
     return pa.ipc.read_schema(pa.py_buffer(file.about["schema"].encode("latin-1")))
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns a file has, before any of them is read.
+    """The columns of a file, before any column is read.
 
     Attributes
     ----------
     name : str
-        Of the file.
+        Name of the file.
     layout : Layout or None
-        Of a delimited text.
+        Layout of a delimited text, else None.
     names : tuple of str
-        Of anything else: its flat columns.
+        Flat columns of any other file.
     notes : tuple of str
     sheets : tuple of str
-        Of a workbook; with the one that is read.
+        Sheets of a workbook, with the sheet that is read.
     sheet : str
     """
 
@@ -159,7 +159,7 @@ class Columns:
 
     @property
     def width(self) -> int:
-        """How many columns are read."""
+        """Number of columns that are read."""
         return len(self.names) if self.layout is None else self.layout.width
 
     @classmethod
@@ -186,13 +186,13 @@ class Columns:
         return cls(name, layout, (), (*notes, *layout.notes), sheets, sheet)
 
     def plan(self, cells: int | None = None) -> dict[str, Any]:
-        """Return what the reader is told."""
+        """Return the columns and the block size, or the layout, that the reader needs."""
         if self.layout is not None:
             return self.layout.plan(cells)
         return {"columns": [*range(len(self.names))], "rows": _GROUP_ROWS}
 
     def settle(self, table: Any, decimal: str | None) -> tuple[list[Judged], list[str]]:
-        """Return what the columns of what was read are, and sentences."""
+        """Return the kinds and values of the columns, and notes on what reading changed."""
         layout = self.layout
         if layout is None:
             return judge_columns(self.name, self.names, table.columns, decimal)
@@ -202,21 +202,37 @@ class Columns:
                 "names."
             )
         names = layout.names or [f"column {j + 1}" for j in range(layout.width)]
+        table, again = without_names(table, layout.names or ())
         table, lost = _without_empty_rows(table)
-        settled, said = judge_columns(
+        items, more = judge_columns(
             self.name, names, table.columns, decimal, delimiter=layout.delimiter
         )
         notes = ["Runs of spaces were read as one delimiter."] if layout.delimiter == " " else []
         if lost:
             were = "empty line was" if lost == 1 else "empty lines were"
             notes.append(f"{lost} {were} left out.")
-        if COMMA in {item.column.mark for item in settled}:
+        if again:
+            were = "line was" if again == 1 else "lines were"
+            notes.append(f"{again} {were} left out that say the column names once more.")
+        if COMMA in {item.column.mark for item in items}:
             notes.append("Commas inside numbers were read as decimal marks.")
-        return settled, notes + said
+        return items, notes + more
+
+
+def without_names(table: Any, names: Sequence[str]) -> tuple[Any, int]:
+    """Remove rows that repeat the header row; return the remaining rows and the number removed."""
+    again = None
+    for cells, name in zip(table.columns, names, strict=False):
+        if name.strip():
+            same = pc.fill_null(pc.equal(cells, name), False)
+            again = same if again is None else pc.and_(again, same)
+            if not pc.any(again).as_py():
+                return table, 0
+    return (table, 0) if again is None else (table.filter(pc.invert(again)), pc.sum(again).as_py())
 
 
 def _without_empty_rows(table: Any) -> tuple[Any, int]:
-    """Return a table without the rows that have no cell, and how many those are."""
+    """Remove rows without any value; return the remaining rows and the number removed."""
     if not table.num_columns or any(column.null_count == 0 for column in table.columns):
         return table, 0
     empty = reduce(pc.and_, (pc.is_null(column) for column in table.columns))
@@ -230,15 +246,15 @@ def _check_width(name: str, columns: int) -> None:
 
 
 def parsed(name: str, table: Any) -> RawTable:
-    """Return the raw table of an Arrow table that is in memory, whatever it came from."""
+    """Return an Arrow table in memory as a raw table, whatever its source."""
     notes = _without_nested(name, table.schema)
     flat = [(f.name, table.column(j)) for j, f in enumerate(table.schema) if is_flat(f)]
-    settled, said = judge_columns(name, [title for title, _ in flat], [cells for _, cells in flat])
-    return _raw_table(name, settled, [*notes, *said], 1 << 29)
+    items, remarks = judge_columns(name, [title for title, _ in flat], [cells for _, cells in flat])
+    return _raw_table(name, items, [*notes, *remarks], 1 << 29)
 
 
 def _without_nested(name: str, schema: Any) -> list[str]:
-    """Return that columns are left out that hold neither numbers nor text, if any do."""
+    """Return a sentence on columns left out as neither numbers nor text, if there are any."""
     if not any(map(is_flat, schema)):
         raise InvalidTable(f"{name} has no columns of numbers or text.")
     other = [
@@ -249,19 +265,19 @@ def _without_nested(name: str, schema: Any) -> list[str]:
     return [f"Left out, neither numbers nor text: {listed(distinct(other)[0])}."] if other else []
 
 
-def _raw_table(name: str, settled: list[Judged], notes: list[str], cells: int) -> RawTable:
-    for item in settled:
+def _raw_table(name: str, items: list[Judged], notes: list[str], cells: int) -> RawTable:
+    for item in items:
         if item.column.kind is Kind.NUMERIC and counts_rows(item.values):
             notes.append(
                 f"'{item.column.name}' counts the rows: if it is a row number, leave it out."
             )
-    if _are_variables([item.column for item in settled], len(settled[0].values)):
+    if _are_variables([item.column for item in items], len(items[0].values)):
         notes.append(
             "Each row looks like a variable and each column like a sample: if so, transpose the "
             "table before, as a row is what is analysed and protected."
         )
-    data = pa.table([item.values for item in settled], names=[item.column.name for item in settled])
-    return RawTable(name, tuple(item.column for item in settled), tuple(notes), data, cells)
+    data = pa.table([item.values for item in items], names=[item.column.name for item in items])
+    return RawTable(name, tuple(item.column for item in items), tuple(notes), data, cells)
 
 
 _VARIABLE = re.compile(
@@ -275,7 +291,7 @@ _SAMPLE = re.compile(
 
 
 def _are_variables(columns: Sequence[RawColumn], rows: int) -> bool:
-    """Return whether the names say that rows are variables and columns are samples."""
+    """Return whether the names suggest that rows are variables and columns are samples."""
     first, *others = columns
     if first.categories != rows or len(others) < 3 or not all(one.is_feature for one in others):
         return False
@@ -292,13 +308,13 @@ def read_bounds(source: str | Path | BinaryIO) -> dict[str, tuple[float, float]]
     Parameters
     ----------
     source : str, Path or binary file
-        With the columns feature, low and high, one row per feature.
+        A file with the columns feature, low and high, and one row per feature.
 
     Raises
     ------
     InvalidTable
-        If the file is not there, its columns are others, a name is repeated or
-        a bound is not a number.
+        If the file does not exist, has other columns, repeats a name or has a bound that is not a
+        number.
     """
     rows = _read_named(source, "", ("feature",), ("low", "high"), "bounds file")
     return {feature: (low, high) for feature, (low, high) in rows.items()}
@@ -310,14 +326,14 @@ def read_thetas(source: str | Path | BinaryIO, *, name: str = "") -> dict[str, f
     Parameters
     ----------
     source : str, Path or binary file
-        With the columns theta and feature, or theta and direction.
+        A file with the columns theta and feature, or theta and direction.
     name : str
-        What messages call it; by default the file's name.
+        Name of the file in messages; by default its own name.
 
     Raises
     ------
     InvalidTable
-        As `read_bounds`.
+        In the same cases as `read_bounds`.
     """
     rows = _read_named(source, name, ("feature", "direction"), ("theta",), "allocation file")
     return {direction: theta for direction, (theta,) in rows.items()}
@@ -330,35 +346,35 @@ def _read_named(
     numbers: Sequence[str],
     what: str,
 ) -> dict[str, tuple[float, ...]]:
-    """Return the numbers of each row by the name in its key column."""
+    """Return each row's numbers, keyed by the name in its key column."""
     if isinstance(source, (str, Path)):
         name = name or Path(source).name
         if not Path(source).is_file():
-            raise InvalidTable(f"The {what} must exist; {name[:60]!r} does not.")
+            raise InvalidTable(f"The {what} {name[:60]!r} does not exist.")
     raw = read_raw(source, name=name)
     columns = {column.name: column for column in raw.columns}
     key = next((name for name in keys if name in columns), None)
     if key is None or not set(numbers) <= set(columns):
-        needed = " (or ".join(keys) + (")" if len(keys) > 1 else "")
+        titles = " (or ".join(keys) + (")" if len(keys) > 1 else "")
         raise InvalidTable(
-            f"{name} must have the columns {needed}, {' and '.join(numbers)}; it has "
+            f"{name} must have the columns {titles}, {' and '.join(numbers)}; it has "
             f"{listed(list(columns))}."
         )
-    used = [columns[each] for each in (key, *numbers)]
-    if any(column.missing for column in used) or not all(one.is_feature for one in used[1:]):
+    cells = [columns[each] for each in (key, *numbers)]
+    if any(column.missing for column in cells) or not all(one.is_feature for one in cells[1:]):
         raise InvalidTable(
             f"{name} must have a name and a number for {' and '.join(numbers)} in every row."
         )
-    # The parsed columns and not a Table: names may be as many as rows.
+    # Use the parsed columns, because a Table could not have one name per row.
     names = [_name(value) for value in raw.data[key].to_pylist()]
     if len(set(names)) != len(names):
-        raise InvalidTable(f"{name} must name each {key} once; one is repeated.")
+        raise InvalidTable(f"{name} must name each {key} once; one name is repeated.")
     rows = zip(*(raw.data[number].to_pylist() for number in numbers), strict=True)
     return {each: tuple(map(float, row)) for each, row in zip(names, rows, strict=True)}
 
 
 def _name(value: object) -> str:
-    """Return a cell as a name; whole numbers lose the point that parsing gave them."""
+    """Return a cell as a name; whole numbers lose the decimal point that parsing added."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return unguarded(str(value))

@@ -1,7 +1,7 @@
-"""The process that reads a file: asked here, one file at a time, and its death told as a sentence.
+"""Control the process that reads files, one file at a time; report its crash as a sentence.
 
 A warm helper (`dpviz.datasets.reader`, run as a script) forks a child for each file. On Windows and
-inside a browser there is none: the same code reads the file in this process, without limits.
+in a browser there is no helper: the same code reads the file in this process, without limits.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from dpviz.datasets import reader
 Given: TypeAlias = str | Path | bytes | bytearray | memoryview | BinaryIO
 
 MEMORY_BYTES = 5 << 28
-"""What a child may take beside what it starts with, and what it may write."""
+"""Maximum numbers of bytes that a child may allocate beyond its start size, and may write."""
 SECONDS = 120
-"""Of a processor's time for a file, and one more for each of its first `_BYTES_A_SECOND` bytes."""
+"""Processor time for a file, plus one second per `_BYTES_A_SECOND` bytes when streaming."""
 _BYTES_A_SECOND = 1 << 20
 _LOOK_SECONDS = 0.1
 _DIED = (
@@ -47,20 +47,20 @@ _DIED = (
 
 
 class TooLarge(InvalidTable):
-    """A file is no more than too large to be held in memory at once."""
+    """A readable file is too large to be held in memory at once."""
 
 
 def sentence(error: reader.Refused, name: str) -> InvalidTable:
-    """Return why a file is no table that can be read."""
-    said = str(error).replace("{}", name, 1)
+    """Return why a file cannot be read as a table."""
+    text = str(error).replace("{}", name, 1)
     if error.encoding:
-        return OtherEncoding(said, error.encoding)
-    return TooLarge(said) if error.large else InvalidTable(said)
+        return OtherEncoding(text, error.encoding)
+    return TooLarge(text) if error.large else InvalidTable(text)
 
 
 @contextmanager
 def refusing(name: str) -> Iterator[None]:
-    """Turn what the reader says into an error that names the file."""
+    """Turn an error of the reader into an error that names the file."""
     try:
         yield
     except reader.Refused as error:
@@ -80,7 +80,7 @@ def _lacking(library: str) -> NotAvailable:
 
 
 def opened(given: Given, name: str) -> Any:
-    """Return a caller's file or bytes as a binary file of our own, with a descriptor."""
+    """Return a caller's file or bytes as a new binary file with a descriptor."""
     if isinstance(given, (str, Path)):
         try:
             with io.FileIO(given) as file:
@@ -89,26 +89,26 @@ def opened(given: Given, name: str) -> Any:
         except OSError as error:
             what = "read" if error.errno in (errno.EIO, errno.EINVAL) else "opened"
             raise InvalidTable(f"{name} cannot be {what}: {reason(error)}.") from None
-    held = _memory()
+    memory = _memory()
     if isinstance(given, (bytes, bytearray, memoryview)):
         given = io.BytesIO(given)
     given.seek(0)
     while chunk := given.read(1 << 24):
         view = memoryview(chunk)
         while view:
-            view = view[held.write(view) :]
-    return held
+            view = view[memory.write(view) :]
+    return memory
 
 
 def _memory() -> Any:
-    """Return an empty file without a name: in memory, where the system can."""
+    """Return an empty file without a name, in memory if the system can."""
     if hasattr(os, "memfd_create"):
         return io.FileIO(os.memfd_create("dpviz"), "w+")
     return tempfile.TemporaryFile(buffering=0)
 
 
 def reason(error: OSError) -> str:
-    """Return why a file does not open, without its path."""
+    """Return why a file cannot be opened, without its path."""
     if isinstance(error, FileNotFoundError):
         return "there is no such file"
     if isinstance(error, PermissionError):
@@ -121,7 +121,7 @@ def reason(error: OSError) -> str:
 
 
 class Helper:
-    """The warm process that forks a child for each file; started at the first one."""
+    """A warm process that forks a child for each file; it is started for the first file."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -129,9 +129,9 @@ class Helper:
         self._owner = 0
 
     def start(self) -> socket.socket:
-        """Start the process, if it is not there, and return the socket that it listens to."""
+        """Start the helper unless it runs, and return the socket that it listens to."""
         with self._lock:
-            # a fork of ours has a helper of its own
+            # After a fork, start a new helper process, because the parent uses the old one.
             if self._control is None or self._owner != os.getpid():
                 ours, its = socket.socketpair()
                 with its:
@@ -144,25 +144,25 @@ class Helper:
                         env={
                             **os.environ,
                             "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)),
-                            # that of Arrow's own takes a gigabyte of addresses before it is asked
+                            # Avoid Arrow's own memory pool, which reserves a gigabyte of addresses.
                             "ARROW_DEFAULT_MEMORY_POOL": "system",
-                            "MALLOC_ARENA_MAX": "2",  # and so does one of the system's per thread
+                            "MALLOC_ARENA_MAX": "2",  # Each extra memory arena reserves as much.
                         },
-                        # a terminal's Ctrl-C is for us
+                        # Ctrl-C in a terminal must not reach the helper.
                         start_new_session=True,
-                    ).returncode = 0  # nobody waits for it: it ends when our socket does
+                    ).returncode = 0  # Nobody waits for the helper: it ends with our socket.
                 self._control, self._owner = ours, os.getpid()
                 finalize(self, ours.close)
             return self._control
 
     def call(self, fds: list[int]) -> None:
-        """Hand a child its descriptors."""
+        """Send a new child its file descriptors."""
         for _ in range(2):
             control = self.start()
             try:
                 socket.send_fds(control, [b"f"], fds)
                 return
-            except OSError:  # somebody ended it: once more
+            except OSError:  # The helper process was ended, so try once more.
                 with self._lock:
                     self._control = None
         raise InvalidTable("No process could be started to read files; try again.")
@@ -173,21 +173,21 @@ _ONE = threading.Lock()
 
 
 def apart() -> bool:
-    """Return whether files are read in a process of their own."""
+    """Return whether files are read in separate processes."""
     return hasattr(os, "fork") and hasattr(socket, "send_fds") and not in_browser()
 
 
 def warm() -> None:
-    """Start what reads files, so that the first one need not wait for it."""
+    """Start the helper, so that the first file need not wait for it."""
     if apart():
         HELPER.start()
 
 
 class _Closing:
-    """What is closed at the end of a ``with``."""
+    """A context manager that closes itself at the end."""
 
     def close(self) -> None:
-        """End what is still going on."""
+        """Stop any work in progress."""
 
     def __enter__(self) -> Self:
         return self
@@ -197,15 +197,15 @@ class _Closing:
 
 
 class File(_Closing):
-    """A file that is read in a process of its own, as often as it is asked.
+    """A file that is read in a separate process, as often as needed.
 
     Parameters
     ----------
     given : str, Path, bytes-like or binary file
     name : str
-        What messages call it.
+        Name of the file in messages.
     asked : mapping
-        As `reader.Reading` takes it.
+        Reading options, the same as for `reader.Reading`.
     """
 
     def __init__(self, given: Given, name: str, asked: Mapping[str, Any]) -> None:
@@ -217,34 +217,34 @@ class File(_Closing):
         self._asked = {**asked, "memory": MEMORY_BYTES, "seconds": seconds}
         self._talk: _Child | _Here | None = self._begin(self._asked)
         self.about: dict[str, Any] = self._talk.about
-        """What was found; the reader waits for a plan."""
+        """Findings on the file; the reader waits for a plan."""
         self.rows: int = self.about.get("rows", 0)
 
     def table(self, plan: Mapping[str, Any]) -> Any:
-        """Return all of it as an Arrow table of what is not this process's memory."""
+        """Return the whole file as an Arrow table outside this process's memory."""
         talk, self._talk = self._talk or self._begin({**self._asked, "plan": plan}), None
         with _held(), talk:
             return talk.table(plan)
 
     def batches(self, plan: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield its record batches, as they are read."""
+        """Yield the file's record batches as they are read."""
         talk, self._talk = self._talk or self._begin({**self._asked, "plan": plan}), None
         with talk:
             yield from talk.batches(plan)
 
     def close(self) -> None:
-        """End a reader that still waits."""
+        """End a reader that still waits for a plan."""
         if self._talk is not None:
             self._talk.close()
             self._talk = None
 
-    def _begin(self, asked: Mapping[str, Any]) -> _Child | _Here:
-        return (_Child if apart() else _Here)(self._file, self.name, asked)
+    def _begin(self, request: Mapping[str, Any]) -> _Child | _Here:
+        return (_Child if apart() else _Here)(self._file, self.name, request)
 
 
 @contextmanager
 def _held() -> Iterator[None]:
-    """Let one file at a time be read into memory."""
+    """Allow only one file at a time to be read into memory."""
     while not _ONE.acquire(timeout=_LOOK_SECONDS):
         check_cancelled()
     try:
@@ -254,12 +254,12 @@ def _held() -> Iterator[None]:
 
 
 class _Here(_Closing):
-    """A reader in this process, where no other can be."""
+    """A reader in this process, for systems without a child process."""
 
-    def __init__(self, file: Any, name: str, asked: Mapping[str, Any]) -> None:
+    def __init__(self, file: Any, name: str, request: Mapping[str, Any]) -> None:
         self._name = name
         with refusing(name):
-            self._reading = reader.Reading(file, asked)
+            self._reading = reader.Reading(file, request)
         self.about = self._reading.about
 
     def table(self, plan: Mapping[str, Any]) -> Any:
@@ -273,13 +273,13 @@ class _Here(_Closing):
 
 
 class _Child(_Closing):
-    """A child of the helper, at the other end of a socket."""
+    """A child process of the helper, at the other end of a socket."""
 
-    def __init__(self, file: Any, name: str, asked: Mapping[str, Any]) -> None:
+    def __init__(self, file: Any, name: str, request: Mapping[str, Any]) -> None:
         self._name, self._pid, self._rest, self._ended = name, 0, b"", False
         self._socket, its = socket.socketpair()
-        if asked["stream"]:
-            self._out, out = _pipe()
+        if request["stream"]:
+            self._out, out = map(os.fdopen, os.pipe(), ("rb", "wb"))
         else:
             self._out = out = _memory()
         with its:
@@ -288,17 +288,17 @@ class _Child(_Closing):
             out.close()
         finalize(self, self._out.close)
         finalize(self, self._socket.close)
-        self._say(asked)
+        self._say(request)
         self._pid = self._hear()["pid"]
-        self.about: dict[str, Any] = {} if "plan" in asked else self._hear()["about"]
-        self._planned = "plan" in asked
+        self.about: dict[str, Any] = {} if "plan" in request else self._hear()["about"]
+        self._planned = "plan" in request
 
     def _say(self, what: Mapping[str, Any]) -> None:
-        with suppress(OSError):  # what it died of is heard
+        with suppress(OSError):  # Ignore this error: a later call reports its cause.
             self._socket.sendall(json.dumps(what).encode() + b"\n")
 
     def _hear(self) -> dict[str, Any]:
-        """Return what the child says next, or raise what it died of; the caller may look up."""
+        """Return the next message of the child, or raise its error; the caller may be cancelled."""
         while b"\n" not in self._rest:
             if not select.select([self._socket], [], [], _LOOK_SECONDS)[0]:
                 self._look_up()
@@ -311,15 +311,15 @@ class _Child(_Closing):
                 raise InvalidTable(_DIED.replace("{}", self._name))
             self._rest += data
         line, _, self._rest = self._rest.partition(b"\n")
-        said: dict[str, Any] = json.loads(line)
-        if "refused" in said:
-            refused = reader.Refused(
-                said["refused"], large=said["large"], encoding=said["encoding"]
+        answer: dict[str, Any] = json.loads(line)
+        if "refused" in answer:
+            refusal = reader.Refused(
+                answer["refused"], large=answer["large"], encoding=answer["encoding"]
             )
-            raise sentence(refused, self._name)
-        if "lacks" in said:
-            raise _lacking(said["lacks"])
-        return said
+            raise sentence(refusal, self._name)
+        if "lacks" in answer:
+            raise _lacking(answer["lacks"])
+        return answer
 
     def _look_up(self) -> None:
         try:
@@ -336,9 +336,9 @@ class _Child(_Closing):
     def table(self, plan: Mapping[str, Any]) -> Any:
         self._plan(plan)
         self._hear()
-        # mapped, so that it is no memory of ours until it is looked at
-        held = mmap.mmap(self._out.fileno(), 0, access=mmap.ACCESS_READ)
-        return pa.ipc.open_stream(pa.py_buffer(held)).read_all()
+        # Map the result, which then uses no memory of this process until somebody reads it.
+        memory = mmap.mmap(self._out.fileno(), 0, access=mmap.ACCESS_READ)
+        return pa.ipc.open_stream(pa.py_buffer(memory)).read_all()
 
     def batches(self, plan: Mapping[str, Any]) -> Iterator[Any]:
         self._plan(plan)
@@ -350,7 +350,7 @@ class _Child(_Closing):
         self._hear()
 
     def close(self) -> None:
-        """End the child, if it is still there, and wait until it is gone."""
+        """End the child if it still runs, and wait until it is gone."""
         with suppress(OSError):
             if self._pid and not self._ended:
                 self._socket.setblocking(False)
@@ -366,8 +366,3 @@ class _Child(_Closing):
             self._ended = True
         self._socket.close()
         self._out.close()
-
-
-def _pipe() -> tuple[Any, Any]:
-    ours, its = os.pipe()
-    return open(ours, "rb"), open(its, "wb")

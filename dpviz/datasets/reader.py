@@ -1,11 +1,11 @@
-"""Any table's bytes as Arrow, read in a process that may die of them.
+"""Read any table's bytes as Arrow, in a process that may crash safely.
 
-This file is a script too, and imports nothing of dpviz. As a script it is a warm helper: it has
-imported Arrow, waits, and forks a child for each file. The child takes limits on memory, time and
-what it writes, tells by the first bytes what the file is, says what it found (`Reading.about`),
-waits to be told how to split it, and writes an Arrow stream. Whatever a file makes of its reader,
-a library that aborts or memory that runs out, ends that child alone. `dpviz.datasets.reading` is
-the other end; where there are no such processes it calls `Reading` itself, without the limits.
+This file is also a script and imports nothing of dpviz. The script is a warm helper: it has
+imported Arrow, waits, and forks a child for each file. The child limits its memory, time and
+output, and identifies the file by its first bytes. It reports its findings (`Reading.about`), waits
+for a plan for splitting, and writes an Arrow stream. If a file makes a library abort or memory run
+out, only that child ends. `dpviz.datasets.process` is the other end; on systems without child
+processes it calls `Reading` itself, without limits.
 """
 
 from __future__ import annotations
@@ -35,11 +35,13 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
-BLOCK_BYTES = 2 << 20  # Arrow parses a block at a time, and a line must fit in one
+BLOCK_BYTES = 2 << 20  # Arrow parses such a block at a time; each line must fit in one.
 _CHUNK = 1 << 20
 HEAD_BYTES = 1 << 19
 _TAIL = 1 << 16
 _GROUP_ROWS = 1 << 20
+# A sheet with at most so many rows is a cover if another sheet has this many times as many.
+_COVER_ROWS, _TIMES = 20, 5
 
 GZIP_MAGIC, PARQUET_MAGIC, ZIP_MAGIC = b"\x1f\x8b", b"PAR1", b"PK\x03\x04"
 OLE_MAGIC = b"\xd0\xcf\x11\xe0"
@@ -55,15 +57,15 @@ _WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", " ":
 
 
 class Refused(Exception):
-    """A file is no table that can be read; ``{}`` in the sentence is the file's name.
+    """The file is not a readable table; ``{}`` in the message stands for the file's name.
 
     Parameters
     ----------
     sentence : str
     large : bool
-        Whether it is only too much to be held in memory at once.
+        Whether the file is only too large to be held in memory at once.
     encoding : str
-        The one that it may have.
+        The encoding that the file may have.
     """
 
     def __init__(self, sentence: str, *, large: bool = False, encoding: str = "") -> None:
@@ -79,32 +81,30 @@ class Reading:
     file : binary file
         Seekable.
     asked : mapping
-        ``encoding`` of a text, and what that is called (``encoded``); ``sheet`` of a workbook;
-        ``whole``, for a sheet as a release reads it; ``stream``, for batches; ``text_bytes`` and
-        ``cells``, the most that is held at once.
+        ``encoding`` of a text, and its name (``encoded``); ``sheet`` of a workbook; ``whole``, to
+        read a sheet as a release does; ``stream``, for batches; ``text_bytes`` and ``cells``, the
+        maximum held at once.
 
     Attributes
     ----------
     about : dict
-        What was found. Of a delimited text its start (``head``), its end (``tail``), and
-        ``size``; of anything else ``schema`` and ``rows``.
+        Findings: ``head``, ``tail`` and ``size`` of a delimited text (its start, end and bytes);
+        ``schema`` and ``rows`` of any other file.
     """
 
-    def __init__(self, file: Any, asked: Mapping[str, Any]) -> None:
-        self._asked, self._what, self._lost = asked, "a table", 0
+    def __init__(self, file: Any, request: Mapping[str, Any]) -> None:
+        self._asked, self._what, self._lost = request, "a table", 0
         self.about: dict[str, Any] = {"notes": []}
         self._rows: Callable[[Mapping[str, Any]], tuple[Any, Iterator[Any]]]
         try:
             self._open(file, packed=False)
         except (Refused, MemoryError, ModuleNotFoundError):
             raise
-        except (
-            Exception
-        ) as error:  # of foreign bytes, in as many kinds as there are; it may quote them
-            if isinstance(error, OSError) and error.errno:  # Arrow's have no number
+        except Exception as error:  # Any file may raise any error, whose text may quote data.
+            if isinstance(error, OSError) and error.errno:  # Errors of Arrow have no error number.
                 raise Refused(
-                    "{} cannot be read: the disk, share or device that it is on answers with an "
-                    "error."
+                    "{} cannot be read: the disk, network share or device that holds the file "
+                    "reports an error."
                 ) from None
             raise Refused(
                 f"{{}} starts like {self._what} but cannot be read as one: it is damaged, "
@@ -117,8 +117,8 @@ class Reading:
         Parameters
         ----------
         plan : mapping
-            Of a text how it is split (`dpviz.datasets.dialect`); of anything else which
-            ``columns``, by their places among the flat ones, and how many ``rows`` at a time.
+            For a text, its layout (`dpviz.datasets.dialect`). For any other file, the ``columns``,
+            as positions among the flat columns, and the ``rows`` per batch.
         """
         return self._rows(plan)
 
@@ -150,14 +150,14 @@ class Reading:
     # -------------------------------------------------------------------- columns
 
     def _of_parquet(self, file: Any) -> None:
-        found = parquet.ParquetFile(file)
-        schema, rows, groups = found.schema_arrow, found.metadata.num_rows, found.num_row_groups
-        unpacked = sum(found.metadata.row_group(j).total_byte_size for j in range(groups))
+        source = parquet.ParquetFile(file)
+        schema, rows, groups = source.schema_arrow, source.metadata.num_rows, source.num_row_groups
+        size = sum(source.metadata.row_group(j).total_byte_size for j in range(groups))
         if not self._asked["stream"]:
-            self._check_size(rows, len(schema), unpacked)
+            self._check_size(rows, len(schema), size)
         self.about |= {"schema": schema.serialize().to_pybytes().decode("latin-1"), "rows": rows}
-        # coded, as a file may hold one long text a million times; in batches Arrow would keep
-        # every text that it has met
+        # Read texts as codes, because a file may contain one long text a million times. When
+        # streaming, read plain texts, as Arrow would store every text of earlier batches.
         texts = [] if self._asked["stream"] else [f.name for f in schema if is_text(f.type)]
         again = parquet.ParquetFile(
             file, read_dictionary=texts, pre_buffer=False, buffer_size=1 << 18
@@ -168,11 +168,11 @@ class Reading:
         def batches(plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
             names = list(dict.fromkeys(flat[place].name for place in plan["columns"]))
             if self._asked["stream"]:
-                read = again.iter_batches(plan["rows"], columns=names, use_threads=False)
+                stream = again.iter_batches(plan["rows"], columns=names, use_threads=False)
             else:
                 tables = (again.read_row_group(j, names, use_threads=False) for j in range(groups))
-                read = (b for t in tables for b in t.combine_chunks().to_batches(_GROUP_ROWS))
-            return _by_place(flat, names, plan["columns"], read)
+                stream = (b for t in tables for b in t.combine_chunks().to_batches(_GROUP_ROWS))
+            return _by_place(flat, names, plan["columns"], stream)
 
         self._rows = batches
 
@@ -185,13 +185,13 @@ class Reading:
         flat = [j for j, field in enumerate(table.schema) if is_flat(field)]
 
         def batches(plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
-            chosen = table.select([flat[place] for place in plan["columns"]])
-            return chosen.schema, iter(chosen.to_batches(plan["rows"]))
+            selection = table.select([flat[place] for place in plan["columns"]])
+            return selection.schema, iter(selection.to_batches(plan["rows"]))
 
         self._rows = batches
 
-    def _check_size(self, rows: int, columns: int, unpacked: int) -> None:
-        """Refuse what is more than is held in memory, by what the file says of itself."""
+    def _check_size(self, rows: int, columns: int, size: int) -> None:
+        """Refuse a file whose stated size is more than memory may hold."""
         cells, most = self._asked["cells"], self._asked["text_bytes"]
         if rows * columns > cells:
             raise Refused(
@@ -199,7 +199,7 @@ class Reading:
                 "cells that are read into memory; keep fewer rows or columns.",
                 large=True,
             )
-        if unpacked > most:
+        if size > most:
             raise Refused(
                 f"{{}} unpacks to more than {most >> 20} MiB, the most that is read into memory; "
                 "keep fewer rows or columns.",
@@ -211,10 +211,10 @@ class Reading:
     def _of_zip(self, file: Any, *, packed: bool) -> None:
         self._what = "a zip archive or workbook"
         with zipfile.ZipFile(file) as archive:
-            held = [item for item in archive.infolist() if not item.is_dir()]
-            inside = {item.filename for item in held}
-            # bit 0 of a member's flags says that it is encrypted
-            if any(item.flag_bits & 1 for item in held):
+            members = [item for item in archive.infolist() if not item.is_dir()]
+            inside = {item.filename for item in members}
+            # In a zip file, bit 0 of a member's flags means that the member is encrypted.
+            if any(item.flag_bits & 1 for item in members):
                 raise Refused("{} is protected by a password; save it without one.")
             kind = archive.read("mimetype") if "mimetype" in inside else b""
             if b"opendocument.spreadsheet" in kind or inside & _BOOKS:
@@ -222,20 +222,20 @@ class Reading:
                 return self._of_workbook(file.read(), archive)
             if inside & {"mimetype", "[Content_Types].xml"}:
                 raise Refused(
-                    "{} is an office document without a table dpviz reads; in its program, save "
-                    "the sheet as xlsx or CSV."
+                    "{} is an office document of a kind that dpviz does not read; save the "
+                    "sheet as xlsx or CSV."
                 )
             tables = [
                 item
-                for item in held
+                for item in members
                 if not item.filename.startswith(("__MACOSX/", "."))
                 and not item.filename.rpartition("/")[2].startswith(".")
             ]
-            # which of several is meant is not guessed
+            # If the archive has several files, do not guess which file the user means.
             if len(tables) != 1:
                 files = "1 file" if len(tables) == 1 else f"{len(tables)} files"
                 raise Refused(f"{{}} must hold one table; it holds {files}.")
-            # once is what mail programs do; deeper is how bombs are built
+            # Unpack one level only: mail programs zip a file once, while zip bombs nest zips.
             if packed:
                 raise Refused("{} is a zip inside a zip; unpack it once.")
             data = archive.read(tables[0])
@@ -243,11 +243,11 @@ class Reading:
         self._open(io.BytesIO(data), packed=True)
 
     def _of_workbook(self, data: bytes, archive: zipfile.ZipFile | None = None) -> None:
-        """Take the sheet of a workbook as text, cell by cell, as its program would save it."""
+        """Read a workbook's sheet as text, cell by cell, as its program would save it."""
         import python_calamine as calamine
 
         self._what = "a workbook"
-        asked, whole = self._asked["sheet"], self._asked["whole"]
+        wish, whole = self._asked["sheet"], self._asked["whole"]
         try:
             book = calamine.load_workbook(io.BytesIO(data))
             names = [
@@ -257,43 +257,45 @@ class Reading:
                 and found.visible == calamine.SheetVisibleEnum.Visible
             ]
             self.about["sheets"] = names
-            if whole and not asked and len(names) != 1:
+            if whole and not wish and len(names) != 1:
                 raise Refused(
-                    f"sheet must be said, as {{}} has {len(names)} visible sheets: "
+                    f"sheet must be stated, because {{}} has {len(names)} visible sheets: "
                     f"{_listed(names)} (--sheet)."
                 )
-            chosen, rows = "", []
-            for chosen in [name for name in names if name == asked or not asked]:
-                sheet = book.get_sheet_by_name(chosen)
+            tab, rows = "", []
+            for name in [name for name in names if name == wish or not wish]:
+                sheet = book.get_sheet_by_name(name)
                 if whole:
-                    rows = [*map(_cells, sheet.to_python(skip_empty_area=False))]
+                    tab, rows = name, [*map(_cells, sheet.to_python(skip_empty_area=False))]
                     break
-                rows = [row for row in map(_cells, sheet.iter_rows()) if any(row)]
-                held = [j for j, column in enumerate(zip(*rows, strict=True)) if any(column)]
-                held = self._beside(rows, held)
-                if rows and len(held) < len(rows[0]):
-                    rows = [[row[j] for j in held] for row in rows]
-                    rows = [row for row in rows if any(row)]
-                # many books begin with a cover
-                if len(rows) >= 2 and len(held) >= 2:
+                cells = [row for row in map(_cells, sheet.iter_rows()) if any(row)]
+                places = [j for j, column in enumerate(zip(*cells, strict=True)) if any(column)]
+                places = self._beside(cells, places)
+                if cells and len(places) < len(cells[0]):
+                    cells = [[row[j] for j in places] for row in cells]
+                    cells = [row for row in cells if any(row)]
+                # Many workbooks begin with a cover or table of contents, so choose a longer sheet.
+                if not tab or (len(places) > 1 and len(cells) > _TIMES * len(rows)):
+                    tab, rows = name, cells if len(places) > 1 < len(cells) else []
+                if len(rows) > _COVER_ROWS:
                     break
         except calamine.CalamineError as error:
-            # of a protected xlsx the reader says only that it does not know what it is
+            # A password-protected xlsx looks like an unknown format, so look for its mark.
             if isinstance(error, calamine.PasswordError) or _ENCRYPTED in data:
                 raise Refused("{} is protected by a password; save it without one.") from None
             raise
-        self.about |= {"sheet": chosen, "delimiter": ","}
-        hidden = _hidden(archive, chosen) if archive is not None and chosen and not whole else 0
+        self.about |= {"sheet": tab, "delimiter": ","}
+        hidden = _hidden(archive, tab) if archive is not None and tab and not whole else 0
         if hidden:
             were = "hidden row was" if hidden == 1 else "hidden rows were"
             self.about["notes"].append(f"{hidden} {were} read like all others.")
-        if asked and asked not in names:
-            shown = _listed(names) if names else "none is visible"
-            raise Refused(f"sheet must be one of {{}}: {shown}; got {_listed([asked])}.")
+        if wish and wish not in names:
+            sheets = _listed(names) if names else "none is visible"
+            raise Refused(f"sheet must be one of {{}}: {sheets}; got {_listed([wish])}.")
         if not whole and not rows:
             raise Refused("{} has no sheet with a table.")
         if whole:
-            formulas = _formulas(archive, chosen) if archive is not None else []
+            formulas = _formulas(archive, tab) if archive is not None else []
             self.about["formulas"] = _without_formulas(rows, formulas)
         sink = io.StringIO(newline="")
         csv.writer(sink, lineterminator="\n").writerows(rows)
@@ -305,27 +307,19 @@ class Reading:
             self._of_text(io.BytesIO(text), b"")
 
     def _beside(self, rows: list[list[str]], held: list[int]) -> list[int]:
-        """Return the columns of a sheet without those of a small table beside its table."""
-        blocks: list[list[int]] = []
-        for j in held:
-            if blocks and j == blocks[-1][-1] + 1:
-                blocks[-1].append(j)
-            else:
-                blocks.append([j])
-        filled = [sum(any(row[j] for j in block) for row in rows) for block in blocks]
-        # fewer than a fifth of the rows that the longest block has
-        kept = [
-            j
-            for block, n in zip(blocks, filled, strict=True)
-            if 5 * n >= max(filled)
-            for j in block
-        ]
-        if len(kept) < len(held):
-            were = "column" if len(held) - len(kept) == 1 else "columns"
+        """Return the columns of a sheet's main table, without a small table beside it."""
+        runs = itertools.groupby(enumerate(held), lambda place: place[1] - place[0])
+        blocks = [[j for _, j in run] for _, run in runs]
+        counts = [sum(any(row[j] for j in block) for row in rows) for block in blocks]
+        # Leave out small tables, with fewer than a fifth of the rows of the longest table.
+        long = (b for b, n in zip(blocks, counts, strict=True) if 5 * n >= max(counts))
+        places = [*itertools.chain(*long)]
+        if len(places) < len(held):
+            were = "column" if len(held) - len(places) == 1 else "columns"
             self.about["notes"].append(
-                f"{len(held) - len(kept)} {were} beside the table, behind an empty one, left out."
+                f"{len(held) - len(places)} {were} beside the table, behind an empty one, left out."
             )
-        return kept
+        return places
 
     # -------------------------------------------------------------------- text
 
@@ -333,7 +327,7 @@ class Reading:
         self._what = "a text"
         encoding = self._asked["encoding"]
         if self._asked["sheet"] and "sheet" not in self.about:
-            raise Refused("{} is no workbook, so it has no sheets; leave sheet out.")
+            raise Refused("{} is not a workbook, so it has no sheets; leave sheet out.")
         packed = head.startswith(GZIP_MAGIC)
 
         def unpacked() -> Any:
@@ -349,9 +343,9 @@ class Reading:
                 refuse_foreign(unpacked().read(64))
             if "plan" not in self._asked:
                 self._extent(text, packed=packed or bool(encoding), size=file.seek(0, 2))
-        except UnicodeError:  # of UTF-16, the only one that is read strictly
-            said = f"{{}} is not {self._asked['encoded']} text; choose another encoding."
-            raise Refused(said) from None
+        except UnicodeError:  # Only UTF-16 is decoded strictly, so only it raises this error.
+            message = f"{{}} is not {self._asked['encoded']} text; choose another encoding."
+            raise Refused(message) from None
         except (EOFError, gzip.BadGzipFile, zlib.error):
             raise Refused("{} is a damaged or incomplete gzip file.") from None
         if encoding:
@@ -359,10 +353,10 @@ class Reading:
         self._rows = lambda plan: _split(text, plan)
 
     def _recoded(self, stream: Any, encoding: str) -> Iterator[bytes]:
-        """Yield a text of another encoding as one of UTF-8, and count what is no letter in it."""
+        """Yield a text in UTF-8, converted from another encoding, and count invalid characters."""
         self._lost = 0
-        # a stray byte costs a letter and not the table: delimiters and numbers are ASCII. UTF-16
-        # has no such bytes: there it is another encoding
+        # Replace a byte that is not text and read on: delimiters and numbers are ASCII. In UTF-16
+        # there are no such bytes, so an error means another encoding.
         errors = "strict" if encoding.startswith("utf") else "replace"
         decoder = codecs.getincrementaldecoder(encoding)(errors)
         chunk = b" "
@@ -373,15 +367,15 @@ class Reading:
             yield letters.encode()
 
     def _extent(self, text: Callable[[], Any], *, packed: bool, size: int) -> None:
-        """Say how much text there is, and how it begins and ends.
+        """Report the size of the text, its start and its end.
 
-        What is packed is unpacked once and dropped: where it grows, it does in constant memory.
+        A packed text is unpacked once and discarded, in constant memory whatever its size.
         """
         most = None if self._asked["stream"] else self._asked["text_bytes"]
         stream = text()
         head = stream.read(HEAD_BYTES)
         if b"\n" not in head and b"\r" not in head:
-            head += stream.read(BLOCK_BYTES)  # the names alone are that long
+            head += stream.read(BLOCK_BYTES)  # The header row alone is longer than a block.
         total, tail = len(head), head
         if packed:
             while (most is None or total <= most) and (chunk := stream.read(_CHUNK)):
@@ -412,7 +406,7 @@ class Reading:
 
 
 class _Pieces(io.RawIOBase):
-    """Pieces of bytes as a file that is read from its start to its end."""
+    """Pieces of bytes presented as a file that can be read once, from start to end."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces, self._ready = pieces, b""
@@ -442,20 +436,21 @@ def _all(file: Any) -> bytes:
 
 
 def _by_place(
-    flat: list[Any], names: list[str], places: list[int], read: Iterator[Any]
+    flat: list[Any], names: list[str], places: list[int], stream: Iterator[Any]
 ) -> tuple[Any, Iterator[Any]]:
-    """Return what was read by name as the flat columns of these places.
+    """Yield batches that were read by name, with the flat columns at these positions.
 
-    By name all columns that have it are read, and parts of nested ones whose path reads the same.
+    Reading by name returns all columns with the name, and parts of nested columns with the same
+    path.
     """
-    held = _places(flat)
+    there = _places(flat)
     schema = pa.schema([(str(place), flat[place].type) for place in places])
 
     def batches() -> Iterator[Any]:
-        for batch in read:
+        for batch in stream:
             own = _places(batch.schema)
             at = {
-                place: j for name in names for place, j in zip(held[name], own[name], strict=True)
+                place: j for name in names for place, j in zip(there[name], own[name], strict=True)
             }
             columns = [batch.column(at[place]) for place in places]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -464,49 +459,41 @@ def _by_place(
 
 
 def _places(fields: Iterable[Any]) -> dict[str, list[int]]:
-    """Return where the flat columns of each name stand."""
-    found: dict[str, list[int]] = {}
+    """Return the positions of the flat columns of each name."""
+    places: dict[str, list[int]] = {}
     for j, field in enumerate(fields):
         if is_flat(field):
-            found.setdefault(field.name, []).append(j)
-    return found
+            places.setdefault(field.name, []).append(j)
+    return places
 
 
 def is_text(kind: Any) -> bool:
     """Return whether an Arrow type is text."""
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(of(kind) for of in texts)
 
 
 def is_number(kind: Any) -> bool:
     """Return whether an Arrow type is a number or a truth value."""
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_boolean(kind)
-    )
+    t = pa.types
+    return any(of(kind) for of in (t.is_integer, t.is_floating, t.is_decimal, t.is_boolean))
 
 
 def is_flat(column: Any) -> bool:
-    """Return whether a column holds one number, text, truth or date a row."""
-    if column.name.startswith("__index_level_"):  # a data frame's row names, not a feature
+    """Return whether a column has a single number, text, truth value or date in each row."""
+    if column.name.startswith("__index_level_"):  # pandas stores row names in such columns.
         return False
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_duration(kind):
-        return False
-    return bool(
-        is_number(kind) or is_text(kind) or pa.types.is_temporal(kind) or pa.types.is_null(kind)
-    )
+    is_date = pa.types.is_temporal(kind) and not pa.types.is_duration(kind)
+    return bool(is_date or pa.types.is_null(kind) or is_number(kind) or is_text(kind))
 
 
 def is_json(head: bytes) -> bool:
-    """Return whether a file that begins so holds JSON records."""
+    """Return whether a file's first bytes suggest JSON records."""
     return _JSON.match(head) is not None
 
 
-# what people upload by mistake, by its first bytes
+# Files that people upload by mistake begin with these bytes.
 _FOREIGN = (
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -551,11 +538,11 @@ _EXPORTS = {
 
 
 def refuse_foreign(head: bytes) -> None:
-    """Raise `Refused` when the first bytes are another format's, or of UTF-16."""
+    """Raise `Refused` if the first bytes are of another format or UTF-16."""
     for magic, what in _FOREIGN:
         if head.startswith(magic):
             how = _EXPORTS.get(what, "save the table as CSV (also gzipped) or Parquet")
-            raise Refused(f"{{}} is {what}, which is not read here; {how}.")
+            raise Refused(f"{{}} is {what}, which dpviz cannot read; {how}.")
     if head.startswith(UTF16):
         raise Refused(
             "{} is encoded as UTF-16; choose UTF-16 as its encoding (--encoding utf-16), or save "
@@ -570,13 +557,13 @@ def refuse_foreign(head: bytes) -> None:
 
 
 def _lines_of(text: Callable[[], Any], plan: Mapping[str, Any]) -> Any:
-    """Return the part of a text that holds the rows, as a file; the last line has an end."""
+    """Return the rows of a text as a file whose last line has a line end."""
     pieces = _rows_of(text(), plan)
     return _file_of(_even(pieces, plan) if plan.get("uneven") else pieces)
 
 
 def _rows_of(stream: Any, plan: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the part of a text that holds the rows; runs of blanks are one where they delimit."""
+    """Yield the rows of a text; if blanks delimit, runs of blanks become one blank."""
     start, stop = plan["start"], plan["stop"]
     remaining = None if stop is None else stop - start
     while start > 0:
@@ -590,23 +577,23 @@ def _rows_of(stream: Any, plan: Mapping[str, Any]) -> Iterator[bytes]:
         more = bool(chunk)
         if plan["delimiter"] == " ":
             rest += chunk
-            # a run of blanks may go on in the next chunk, a line's end cannot; without any line end
-            # the parser will refuse the block, so it need not be kept
+            # Cut only after a line end, because several blanks may continue in the next block.
+            # Without any line end, the parser refuses the text, so do not store the text.
             flush = not chunk or len(rest) > BLOCK_BYTES
             end = len(rest) if flush else rest.rfind(b"\n") + 1
             chunk, rest = rest[:end], rest[end:]
             chunk = re.sub(rb"(?m)^ | (?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", chunk))
         last = chunk[-1:] or last
         yield chunk
-    # Arrow hands over a last line without an end by itself
+    # Arrow would return a last line without a line end as its own batch, so add a line end.
     if last not in b"\r\n":
         yield b"\n"
 
 
 def _even(pieces: Iterator[bytes], plan: Mapping[str, Any]) -> Iterator[bytes]:
-    """Yield the same, without blank cells that lines have more than there are columns."""
+    """Yield the text without surplus blank cells at the ends of lines."""
     text = io.TextIOWrapper(_file_of(pieces), "utf-8", errors="surrogateescape", newline="")
-    rows = csv.reader(text, delimiter=plan["delimiter"])
+    rows = csv.reader(text, delimiter=plan["delimiter"], skipinitialspace=True)
     while some := [*itertools.islice(rows, 4_096)]:
         sink = io.StringIO(newline="")
         writer = csv.writer(sink, delimiter=plan["delimiter"], lineterminator="\n")
@@ -617,9 +604,9 @@ def _even(pieces: Iterator[bytes], plan: Mapping[str, Any]) -> Iterator[bytes]:
 
 
 def _split(text: Callable[[], Any], plan: Mapping[str, Any]) -> tuple[Any, Iterator[Any]]:
-    """Return the schema of a delimited text and its batches, all of texts."""
+    """Return the schema and the batches of a delimited text, with all columns as texts."""
     names = [str(j) for j in range(plan["width"])]
-    read = arrow_csv.ReadOptions(block_size=BLOCK_BYTES, column_names=names)
+    options = arrow_csv.ReadOptions(block_size=BLOCK_BYTES, column_names=names)
     split = arrow_csv.ParseOptions(delimiter=plan["delimiter"], newlines_in_values=True)
     blanks = ("", " ")
     convert = arrow_csv.ConvertOptions(
@@ -630,12 +617,12 @@ def _split(text: Callable[[], Any], plan: Mapping[str, Any]) -> tuple[Any, Itera
     )
     rows = pa.PythonFile(_lines_of(text, plan), mode="r")
     try:
-        found = arrow_csv.open_csv(rows, read, split, convert)
+        stream = arrow_csv.open_csv(rows, options, split, convert)
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):
             return pa.schema([(name, pa.null()) for name in names]), iter(())
         raise _what_is_wrong(text, plan) from None
-    return found.schema, _told(found, text, plan)
+    return stream.schema, _told(stream, text, plan)
 
 
 def _told(batches: Any, text: Callable[[], Any], plan: Mapping[str, Any]) -> Iterator[Any]:
@@ -653,24 +640,23 @@ def _told(batches: Any, text: Callable[[], Any], plan: Mapping[str, Any]) -> Ite
     except pa.ArrowInvalid:
         raise _what_is_wrong(text, plan) from None
     if last is not None and _may_be_swallowed(last) and _quote_stays_open(text, plan):
-        raise _open_quote()
+        raise Refused(_OPEN_QUOTE)
 
 
 def _may_be_swallowed(batch: Any) -> bool:
-    """Return whether a cell of the last row holds a line's end.
+    """Return whether a cell of the last row holds a line break.
 
-    A quote that is never closed takes the rest of the file into one cell, and
-    Arrow does not mind.
+    An unclosed quote puts the rest of the file into one cell, and Arrow does not report this.
     """
     if not batch.num_rows:
         return False
     texts = [column[-1] for column in batch.columns if pa.types.is_string(column.type)]
-    held = [cell.as_buffer().to_pybytes() for cell in texts if cell.is_valid]
-    return any(b"\n" in cell or b"\r" in cell for cell in held)
+    contents = [cell.as_buffer().to_pybytes() for cell in texts if cell.is_valid]
+    return any(b"\n" in cell or b"\r" in cell for cell in contents)
 
 
 def _quote_stays_open(text: Callable[[], Any], plan: Mapping[str, Any]) -> bool:
-    """Return whether the text ends inside quotes; reads it again, line by line."""
+    """Read the text again, line by line, and return whether it ends inside quotes."""
     try:
         for _ in _lengths(text, plan, strict=True):
             pass
@@ -679,17 +665,16 @@ def _quote_stays_open(text: Callable[[], Any], plan: Mapping[str, Any]) -> bool:
     return False
 
 
-def _open_quote() -> Refused:
-    return Refused(
-        "{} cannot be split into cells: a quote is opened and never closed, or a line is longer "
-        f"than {BLOCK_BYTES >> 20} MiB."
-    )
+_OPEN_QUOTE = (
+    "{} cannot be split into cells: a quote is opened and never closed, or a line is longer than "
+    f"{BLOCK_BYTES >> 20} MiB."
+)
 
 
 def _lengths(
     text: Callable[[], Any], plan: Mapping[str, Any], *, strict: bool = False
 ) -> Iterator[tuple[int, int]]:
-    """Yield the line each record starts on, from 1, and its number of cells."""
+    """Yield each record's first line, from 1, and its number of cells."""
     lines = io.TextIOWrapper(_lines_of(text, plan), "utf-8", errors="replace", newline="")
     reader = csv.reader(lines, delimiter=plan["delimiter"], strict=strict)
     start = 1
@@ -700,9 +685,9 @@ def _lengths(
 
 
 def _what_is_wrong(text: Callable[[], Any], plan: Mapping[str, Any]) -> Refused:
-    """Return the sentence for a text that Arrow refused; reads it again, line by line.
+    """Read a refused text again, line by line, and return the reason as a sentence.
 
-    Arrow's own message quotes the cell or the line.
+    Arrow's own message would quote the cell or the line.
     """
     decoder, stream = codecs.getincrementaldecoder("utf-8")(), text()
     try:
@@ -715,19 +700,19 @@ def _what_is_wrong(text: Callable[[], Any], plan: Mapping[str, Any]) -> Refused:
             "(--encoding cp1252).",
             encoding="cp1252",
         )
-    first = plan["skipped"]  # the line of names, where there is one
-    expected = plan["width"] if plan["named"] else None
-    with suppress(csv.Error):  # a cell above the csv module's limit, so an open quote
+    first = plan["skipped"]  # Start at the header row, if the file has one.
+    width = plan["width"] if plan["named"] else None
+    with suppress(csv.Error):  # A cell with an open quote exceeds the csv module's limit.
         for line, cells in _lengths(text, plan):
-            expected, first = (cells, line) if expected is None else (expected, first)
-            if cells != expected:
+            width, first = (cells, line) if width is None else (width, first)
+            if cells != width:
                 where = "the first line" if first <= 1 else f"line {first}"
                 return Refused(
                     "{} must have the same number of cells on every line; read with the delimiter "
                     f"{_WORDS[plan['delimiter']]}, line {line} has {cells} and {where} has "
-                    f"{expected}."
+                    f"{width}."
                 )
-    return _open_quote()
+    return Refused(_OPEN_QUOTE)
 
 
 # Workbooks ----------------------------------------------------------------------------------------
@@ -738,10 +723,10 @@ def cell_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        # workbooks hold every number as a float; above 1e15 its digits are no longer all its own
+        # Workbooks store numbers as floats: write whole ones without a point only up to 1e15.
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if isinstance(value, datetime.datetime):
-        # a date is held as midnight of its day
+        # Workbooks store a date as midnight of its day, so drop that time.
         return str(value.date() if value.time() == datetime.time() else value)
     return str(value).strip()
 
@@ -751,7 +736,7 @@ def _cells(row: list[Any]) -> list[str]:
 
 
 def _without_formulas(rows: list[list[str]], formulas: list[tuple[int, int, int, int]]) -> int:
-    """Make rows what a release reads: cells of formulas empty, one line each; count those cells."""
+    """Empty formula cells, as a release does, put each cell on one line, and count empty cells."""
     missing = 0
     for row in rows:
         row[:] = [_LINE_BREAK.sub(" ", text) for text in row]
@@ -761,23 +746,23 @@ def _without_formulas(rows: list[list[str]], formulas: list[tuple[int, int, int,
             missing += len(row[here])
             row[here] = [""] * len(row[here])
     for row in rows:
-        while row and not row[-1]:  # how wide others are is not told
+        while row and not row[-1]:  # Drop empty end cells: they would show how wide other rows are.
             row.pop()
     return missing
 
 
 def _place(archive: zipfile.ZipFile, sheet: str) -> str:
-    """Return which file of a workbook holds a sheet."""
+    """Return the path of a sheet inside its workbook."""
     book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
-    own = next(e for e in book.iter() if _is(e, "sheet") and e.get("name") == sheet)
-    key = next(value for name, value in own.items() if name.endswith("}id"))
-    related = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
-    target = next(e.get("Target", "") for e in related if e.get("Id") == key)
+    element = next(e for e in book.iter() if _is(e, "sheet") and e.get("name") == sheet)
+    key = next(value for name, value in element.items() if name.endswith("}id"))
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    target = next(e.get("Target", "") for e in links if e.get("Id") == key)
     return posixpath.normpath(posixpath.join("/xl", target))[1:]
 
 
 def _hidden(archive: zipfile.ZipFile, sheet: str) -> int:
-    """Return how many rows of a sheet its program hides; none where that is not to be seen."""
+    """Return how many rows of a sheet are hidden, or 0 if the file does not show this."""
     if "xl/workbook.xml" not in archive.namelist():
         return 0
     with suppress(KeyError, StopIteration, ElementTree.ParseError):
@@ -786,8 +771,8 @@ def _hidden(archive: zipfile.ZipFile, sheet: str) -> int:
 
 
 def _formulas(archive: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int, int]]:
-    """Return where the formulas of a sheet stand: rows and columns from 1, both ends included."""
-    found, at = [], 0
+    """Return the cell ranges of a sheet's formulas: rows and columns from 1, ends included."""
+    ranges, at = [], 0
     with archive.open(_place(archive, sheet)) as stream:
         for _, row in ElementTree.iterparse(stream):
             if not _is(row, "row"):
@@ -797,14 +782,14 @@ def _formulas(archive: zipfile.ZipFile, sheet: str) -> list[tuple[int, int, int,
                 column = _corner(cell.get("r", ""))[1] or column + 1
                 for formula in cell:
                     if _is(formula, "f"):
-                        # such a formula stands in one cell and fills all of a range
+                        # One cell stores an array formula for a whole block of cells.
                         many = formula.get("t") in ("array", "dataTable")
                         first, _, last = formula.get("ref", "").partition(":") if many else [""] * 3
                         top, left = _corner(first)
                         bottom, right = _corner(last or first)
-                        found.append((top or at, left or column, bottom or at, right or column))
+                        ranges.append((top or at, left or column, bottom or at, right or column))
             row.clear()
-    return found
+    return ranges
 
 
 def _is(element: ElementTree.Element, name: str) -> bool:
@@ -812,7 +797,7 @@ def _is(element: ElementTree.Element, name: str) -> bool:
 
 
 def _corner(place: str) -> tuple[int, int]:
-    """Return row and column of a place such as C7, from 1; zeros where it is none."""
+    """Return row and column of a position such as C7, from 1; zeros for any other text."""
     letters, digits = place.rstrip("0123456789"), place.lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
     column = 0
     for letter in letters:
@@ -824,23 +809,23 @@ def _corner(place: str) -> tuple[int, int]:
 
 
 def _table(columns: Mapping[str, Any]) -> Any:
-    """Return columns as an Arrow table, those of mixed kinds as text."""
+    """Return columns as an Arrow table; columns of mixed kinds become text."""
     arrays = []
     for column in columns.values():
         try:
             arrays.append(pa.array(column, from_pandas=True))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            # what is not itself is no number
+            # NaN alone is unequal to itself, so v != v finds NaN.
             texts = [None if v is None or v != v else cell_text(v) for v in column]
             arrays.append(pa.array(texts, pa.large_string()))
     return pa.Table.from_arrays(arrays, [str(name) for name in columns])
 
 
 def _labelled(
-    codes: Any, words: Mapping[Any, Any], labelled: Collection[Any]
+    codes: Any, words: Mapping[Any, Any], with_labels: Collection[Any]
 ) -> tuple[Any, list[str]]:
-    """Return a table with words for the codes of the columns that have them for every code."""
-    partly = [str(name) for name in labelled if name not in words]
+    """Return a table in which columns have words for codes, if every code has a word."""
+    partly = [str(name) for name in with_labels if name not in words]
     notes = []
     if words:
         notes.append(f"Value labels were read as words in {_listed([*words])}.")
@@ -853,26 +838,26 @@ def _labelled(
 
 
 def _listed(names: Collection[str]) -> str:
-    shown = [f"'{''.join(c for c in str(name) if c.isprintable())[:60]}'" for name in names]
-    more = f" and {len(shown) - 6} more" if len(shown) > 6 else ""
-    if more or len(shown) == 1:
-        return ", ".join(shown[:6]) + more
-    return ", ".join(shown[:-1]) + f" and {shown[-1]}"
+    quotes = [f"'{''.join(c for c in str(name) if c.isprintable())[:60]}'" for name in names]
+    more = f" and {len(quotes) - 6} more" if len(quotes) > 6 else ""
+    if more or len(quotes) == 1:
+        return ", ".join(quotes[:6]) + more
+    return ", ".join(quotes[:-1]) + f" and {quotes[-1]}"
 
 
 def _stata(data: bytes) -> tuple[Any, list[str]]:
     import pandas as pd
 
     codes = pd.read_stata(io.BytesIO(data), convert_categoricals=False)
-    worded = pd.read_stata(io.BytesIO(data))
-    labelled = [name for name in worded if isinstance(worded[name].dtype, pd.CategoricalDtype)]
-    # where a code has no word the categories hold the code
-    whole = [n for n in labelled if all(isinstance(c, str) for c in worded[n].cat.categories)]
-    return _labelled(codes, {name: worded[name] for name in whole}, labelled)
+    frame = pd.read_stata(io.BytesIO(data))
+    with_labels = [name for name in frame if isinstance(frame[name].dtype, pd.CategoricalDtype)]
+    # If a code has no label, use the code itself as the category.
+    whole = [n for n in with_labels if all(isinstance(c, str) for c in frame[n].cat.categories)]
+    return _labelled(codes, {name: frame[name] for name in whole}, with_labels)
 
 
 def _spss(data: bytes) -> tuple[Any, list[str]]:
-    import pyreadstat  # an extra
+    import pyreadstat  # optional
 
     codes, about = pyreadstat.read_sav(io.BytesIO(data))
     labels = about.variable_value_labels
@@ -881,46 +866,46 @@ def _spss(data: bytes) -> tuple[Any, list[str]]:
 
 
 def _records(data: bytes, cells: int) -> tuple[Any, list[str]]:
-    """Return JSON records, in one list or one a line, as a table, and sentences."""
+    """Return JSON records, in one list or one per line, as a table, and sentences."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            # not which: a name in a record within a record may be of the data
-            raise Refused("{} has a record that names something twice.")
-        return found
+        record = dict(pairs)
+        if len(record) < len(pairs):
+            # Do not name the repeated key, because a key of a nested record may be private data.
+            raise Refused("{} has a record in which a name occurs twice.")
+        return record
 
     text = data.decode("utf-8-sig")
-    # NaN is read too: that is how Python writes what is missing
-    read = json.JSONDecoder(object_pairs_hook=once).decode
+    # Accept NaN too, because Python writes missing values as NaN.
+    decode = json.JSONDecoder(object_pairs_hook=once).decode
     try:
-        found = read(text)
+        rows = decode(text)
     except json.JSONDecodeError:
-        found = [read(line) for line in text.splitlines() if line.strip()]
-    if not isinstance(found, list) or not all(isinstance(record, dict) for record in found):
+        rows = [decode(line) for line in text.splitlines() if line.strip()]
+    if not isinstance(rows, list) or not all(isinstance(record, dict) for record in rows):
         raise Refused(
             "{} must hold JSON records, [{...}, {...}] or one {...} a line; save it as that or "
             "as CSV."
         )
-    names = list(dict.fromkeys(key for record in found for key in record))
-    inner = {key for record in found for key, v in record.items() if isinstance(v, (dict, list))}
-    nested = [key for key in names if key in inner]
-    notes = [f"Left out, lists or records inside records: {_listed(nested)}."] if nested else []
-    kept = [key for key in names if key not in inner]
-    # before they are filled: each record may have names of its own
-    if len(kept) * len(found) > cells:
+    names = list(dict.fromkeys(key for record in rows for key in record))
+    inner = {key for record in rows for key, v in record.items() if isinstance(v, (dict, list))}
+    lists = [key for key in names if key in inner]
+    notes = [f"Left out, lists or records inside records: {_listed(lists)}."] if lists else []
+    outer = [key for key in names if key not in inner]
+    # Check the size before building the table, because each record may add its own columns.
+    if len(outer) * len(rows) > cells:
         raise Refused(
-            f"{{}} has about {len(found):,} rows of {len(kept):,} columns, more than the {cells:,} "
+            f"{{}} has about {len(rows):,} rows of {len(outer):,} columns, more than the {cells:,} "
             "cells that are read into memory; keep fewer rows or columns."
         )
-    return _table({key: [record.get(key) for record in found] for key in kept}), notes
+    return _table({key: [record.get(key) for record in rows] for key in outer}), notes
 
 
 # The process --------------------------------------------------------------------------------------
 
 
 def _limit(memory: int, seconds: int) -> None:
-    """Let this process end where memory or time runs short, or with the one that started it."""
+    """Limit memory and time of this process, and end it with its parent."""
     import ctypes
     import resource
 
@@ -929,41 +914,41 @@ def _limit(memory: int, seconds: int) -> None:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         base = pages * resource.getpagesize()
     for name, soft, hard in (
-        ("CORE", 0, 0),  # a core would put the data on disk
+        ("CORE", 0, 0),  # A core dump would write private data to disk.
         ("AS", base + memory, base + memory),
         ("FSIZE", memory, memory),
         ("CPU", seconds, seconds + 1),
     ):
         kind = getattr(resource, f"RLIMIT_{name}")
-        # the machine's own limit stays, where it is lower: only root may lift it
+        # Keep the system's own limit if it is lower, because only root may raise it.
         most = resource.getrlimit(kind)[1]
         most = hard if most == resource.RLIM_INFINITY else min(hard, most)
         resource.setrlimit(kind, (min(soft, most), most))
-    with suppress(AttributeError, OSError, TypeError):  # Linux alone
+    with suppress(AttributeError, OSError, TypeError):  # Only Linux has this function.
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _serve(talk: socket.socket, file: int, out: int) -> None:
-    """Read one file, as whoever is at the other end of a socket says."""
+    """Read one file as requested by the process at the other end of a socket."""
     lines = talk.makefile("rwb")
 
     def say(**what: Any) -> None:
         lines.write(json.dumps(what).encode() + b"\n")
         lines.flush()
 
-    asked = json.loads(lines.readline())
+    request = json.loads(lines.readline())
     say(pid=os.getpid())
-    _limit(asked["memory"], asked["seconds"])
+    _limit(request["memory"], request["seconds"])
     try:
-        found = Reading(io.FileIO(file), asked)
-        plan = asked.get("plan")
+        reading = Reading(io.FileIO(file), request)
+        plan = request.get("plan")
         if plan is None:
-            say(about=found.about)
+            say(about=reading.about)
             plan = json.loads(lines.readline() or b"null")
         if plan is not None:
-            schema, batches = found.batches(plan)
+            schema, batches = reading.batches(plan)
             with open(out, "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
@@ -975,16 +960,16 @@ def _serve(talk: socket.socket, file: int, out: int) -> None:
 
 
 def _main() -> None:
-    """Fork a child for each file that comes through a socket, until nobody is at its other end."""
+    """Fork a child for each file that comes through a socket, until its other end closes."""
     control = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
-        called, fds, _, _ = socket.recv_fds(control, 1, 3)
-        if not called:
+        message, fds, _, _ = socket.recv_fds(control, 1, 3)
+        if not message:
             return
         if os.fork() == 0:
-            with suppress(BaseException):  # whatever it is: the other end sees that it ended
+            with suppress(BaseException):  # The main process notices that this one ended.
                 control.close()
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
                 _serve(socket.socket(fileno=fds[0]), *fds[1:])

@@ -1,4 +1,4 @@
-"""A sheet of a workbook as a release reads it: text, in which each cell follows from itself."""
+"""Read a workbook sheet as a release does: as text, in which each cell depends only on itself."""
 
 from __future__ import annotations
 
@@ -14,59 +14,60 @@ from dpviz.datasets.source import Source
 
 
 class SheetText(io.BytesIO):
-    """A sheet of a workbook as the text that is released.
+    """A workbook sheet as the text that is released.
 
     Attributes
     ----------
     formulas : int
-        Cells that are missing in it, as they hold formulas.
+        Number of cells left empty because they hold formulas.
     """
 
     formulas: int = 0
 
 
 def is_workbook(name: str, sheet: str = "") -> bool:
-    """Return whether a file is a workbook to a release, for which its bytes say nothing."""
+    """Return whether a release treats a file as a workbook; its bytes do not matter."""
     return bool(sheet) or name.lower().endswith((".xlsx", ".xlsm"))
 
 
 def sheet_text(given: Given, name: str, sheet: str = "", *, cells: int = CELLS) -> SheetText:
-    """Return a sheet as UTF-8 text with commas, where each cell follows from itself alone.
+    """Return a sheet as UTF-8 text with commas, in which each cell depends only on itself.
 
-    Row i of the sheet is line i, from its first one to the last that holds anything, and column j
-    is cell j: an empty row is an empty line. A number is written in full, however the sheet formats
-    it, a date as 2024-01-31, a line break as a blank, an error as nothing; of merged cells the
-    first holds what they hold. A formula may look at other rows, so its cell is empty. Where
-    formulas stand and how far the sheet reaches counts as public, as names do.
+    Row i of the sheet, from the first row to the last filled row, becomes line i, and column j
+    becomes cell j. An empty row is an empty line. A number is written in full, whatever the sheet's
+    format, a date as 2024-01-31, a line break as a blank, an error as nothing. The first of merged
+    cells holds their content. A formula may depend on other rows, so its cell is empty. The places
+    of formulas and the sheet's extent count as public, as names do.
 
     Parameters
     ----------
     given : str, Path, bytes-like or binary file
     name : str
-        What messages call it.
+        Name of the file in messages.
     sheet : str
-        By name; the only visible one if empty.
+        Name of the sheet; if empty, the only visible sheet.
     cells : int
-        The most that it may hold.
+        Limit on the number of cells.
 
     Raises
     ------
     InvalidTable
-        If it is no xlsx, is damaged or too large, or the sheet is none or one of several.
+        If the file is not xlsx, is damaged or too large, or the sheet does not exist or is
+        ambiguous.
     """
     if Source(given, name).head(4) != ZIP_MAGIC:
-        raise InvalidTable(f"{name} is no xlsx workbook; save it as one, or as CSV.")
+        raise InvalidTable(f"{name} is not an xlsx workbook; save it as xlsx or as CSV.")
     return _whole(given, name, sheet, cells)
 
 
 def sheet_cells(given: Given, name: str, sheet: str) -> list[list[str]]:
-    """Return the cells of a sheet of an xlsx or xls, empty ones too; as `sheet_text`."""
+    """Return the cells of a sheet of an xlsx or xls as `sheet_text` does, with empty cells."""
     lines = io.TextIOWrapper(_whole(given, name, sheet, CELLS), encoding="utf-8", newline="")
     return [*csv.reader(lines)]
 
 
-def _whole(given: Given, name: str, sheet: str, cells: int) -> SheetText:
-    with open_file(given, name, sheet=sheet, whole=True, cells=cells) as file:
+def _whole(source: Given, name: str, sheet: str, cells: int) -> SheetText:
+    with open_file(source, name, sheet=sheet, whole=True, cells=cells) as file:
         table = file.table({})
         text = SheetText(table["text"][0].as_py())
         text.formulas = file.about["formulas"]

@@ -1,7 +1,7 @@
-"""Bytes of a table, wherever they are: a path, memory or an open binary file.
+"""Give access to a table's bytes in a path, in memory or in an open binary file.
 
-A release reads its own lines, and this is what it reads them from. Nothing is copied: paths are
-read from disk, memory is wrapped, and an open file is read through its own ``read``.
+A release reads its lines through this module. No bytes are copied: paths are read from disk, memory
+is wrapped, and an open file is read through its own ``read``.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _CHUNK = 1 << 20
 
 
 class Source:
-    """One table's bytes, which can be opened from the start again and again.
+    """The bytes of a table, which can be opened from the start repeatedly.
 
     Parameters
     ----------
     given : str, Path, bytes-like or binary file
-        A file must be seekable; it is left open.
+        A file must be seekable, and it is left open.
     name : str
-        What messages call it.
+        Name of the table in messages.
     """
 
     def __init__(
-        self, given: str | Path | bytes | bytearray | memoryview | BinaryIO, name: str
+        self, source: str | Path | bytes | bytearray | memoryview | BinaryIO, name: str
     ) -> None:
         self.name = name
-        if isinstance(given, io.BytesIO):
-            given = given.getbuffer()
-        in_memory = isinstance(given, (bytes, bytearray, memoryview))
-        self.given: Any = given
-        self._given: Any = pa.py_buffer(given) if in_memory else given
+        if isinstance(source, io.BytesIO):
+            source = source.getbuffer()
+        in_memory = isinstance(source, (bytes, bytearray, memoryview))
+        self.given: Any = source
+        self._given: Any = pa.py_buffer(source) if in_memory else source
 
     def open(self) -> Any:
         """Return the raw bytes from the start, as a readable Arrow file."""
         if isinstance(self._given, (str, Path)):
             try:
-                # as bytes: a name need not be text in the locale's or any encoding
+                # Pass the file name as bytes, because it may be valid text in no encoding.
                 return pa.OSFile(os.fsencode(self._given))
             except OSError as error:
                 raise InvalidTable(f"{self.name} cannot be opened: {reason(error)}.") from None
@@ -59,17 +59,17 @@ class Source:
         return pa.PythonFile(self._given, mode="r")
 
     def chunks(self, packed: bool = False) -> Iterator[bytes]:
-        """Yield the bytes from the start, or what they are unpacked to, a megabyte at a time.
+        """Yield the raw or unpacked bytes from the start, a megabyte at a time.
 
         Parameters
         ----------
         packed : bool
-            Whether to unpack them.
+            Whether to unpack the bytes.
 
         Raises
         ------
         InvalidTable
-            If they cannot be read, or are no whole gzip file.
+            If the bytes cannot be read, or are not a complete gzip file.
         """
         try:
             raw = self.open()
@@ -83,7 +83,7 @@ class Source:
 
     @property
     def is_gzip(self) -> bool:
-        """Whether the bytes are gzip's, whatever the name says."""
+        """Whether the bytes are a gzip file, whatever the name says."""
         return self.head(len(GZIP_MAGIC)) == GZIP_MAGIC
 
     @property
@@ -92,24 +92,24 @@ class Source:
         return self.head(len(PARQUET_MAGIC)) == PARQUET_MAGIC
 
     def head(self, size: int) -> bytes:
-        """Return the first bytes, or raise InvalidTable where the system cannot read them."""
+        """Return the first bytes, or raise InvalidTable if the system cannot read them."""
         try:
-            found: bytes = self.open().read(size)
+            content: bytes = self.open().read(size)
         except OSError as error:
             raise InvalidTable(f"{self.name} cannot be read: {reason(error)}.") from None
-        return found
+        return content
 
     def open_text(self) -> Any:
-        """Return the text from the start, decompressed where it is gzip's."""
-        # asked first: every opening of a caller's file moves the one position it has
-        packed = self.is_gzip
+        """Return the text from the start, decompressed if it is a gzip."""
+        # Check for gzip before opening: each opening moves the position in the caller's file.
+        is_gzip = self.is_gzip
         raw = self.open()
-        return gzip.GzipFile(fileobj=raw, mode="rb") if packed else raw
+        return gzip.GzipFile(fileobj=raw, mode="rb") if is_gzip else raw
 
 
 @contextmanager
 def readable(sentence: str) -> Iterator[None]:
-    """Turn what Arrow says of bytes it cannot read, which may quote a cell, into a sentence."""
+    """Replace Arrow's error on unreadable bytes, which may quote a cell, by a sentence."""
     try:
         yield
     except (pa.ArrowException, UnicodeError, OverflowError, OSError):

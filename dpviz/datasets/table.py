@@ -1,4 +1,4 @@
-"""The value type every source of data ends in, and how one is read."""
+"""The table type that every source of data produces, and the options for reading one."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from dpviz.core.settings import Settings, codes_in, left_out_in, levels_in, read
 from dpviz.datasets.columns import listed
 
 NAMELESS = "table"
-"""What results call a table that was read from a file, unless the user says a name."""
+"""Name in results of a table read from a file, unless the user gives a name."""
 
 WORKING_VIEW = "working view of real rows: internal, do not share"
-"""What every picture of rows carries that are not public."""
+"""Warning on every chart of rows that are not public."""
 
 NOT_PUBLISHED = (
     "Not to be published: the file was read as it is explored, so that one cell can leave a row or "
     "a column out, which no noise covers. To publish, declare how it is read (dpviz schema FILE "
     "--out schema.json, then put in public bounds) and give it with --schema, or make a release."
 )
-"""What is said of pictures that noise covers, where nobody declared how their table is read."""
+"""Note on charts with noise, if nobody declared how their table is read."""
 
 
 MOST_KINDS = 10
-"""Whole numbers beyond so many are numbers and no kinds."""
+"""Whole numbers with more distinct values than this are numbers, not classes."""
 
 
 def label_text(cell: object) -> str:
-    """Return a label as a line of text would have it; whole numbers plain, nothing for a gap."""
+    """Return a label as text; whole numbers without a point, a missing value as empty text."""
     if isinstance(cell, float) and cell.is_integer():
         cell = int(cell)
     return "" if cell is None else str(cell).strip()
@@ -41,34 +41,35 @@ def label_text(cell: object) -> str:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a table is read, and which of its columns and rows count: parsed once, then handed on.
+    """How to read a table, and which of its columns and rows to use.
 
     Attributes
     ----------
     label : str or None
-        Column that becomes the labels and is no feature. Rows without a label are left out.
+        Column that becomes the labels instead of a feature. Rows without a label are left out.
     categorical : {"drop", "onehot"}
         Whether texts are left out or become one 0/1 feature per category.
     missing : {"drop", "median"}
-        Whether rows with gaps are left out, or a gap in a number becomes its column's median and a
-        gap in a category is 0 in all its features.
+        Whether rows with missing values are left out, or filled: a number with its column's median,
+        a category with 0 in all its features.
     decimal : {"auto", "point", "comma"}
-        The decimal mark of numbers in texts; auto finds it, or asks.
+        Decimal mark of numbers in texts; auto detects the mark, or asks the user.
     encoding, sheet : str
-        As in `dpviz.datasets.files.read_raw`.
+        The same options as in `dpviz.datasets.files.read_raw`.
     codes : collection of float or str
         Numbers and words that are read as missing.
     read_as : mapping of str to {"number", "category"}
-        What columns are read as, by name: as numbers, where what is none is missing, or as texts.
+        How to read columns, by name: as numbers, with other cells as missing, or as texts.
     levels : collection of sequence of str
-        Scales of words, each from the least to the most, that are read as 1, 2, ...
+        Scales of words, each from the least to the most, to be read as 1, 2, ...
     rows_a_person : int or None
-        Most rows of one person, as the user states it; None where nobody said.
+        Maximum number of rows of one person, as the user states; None if not stated.
     person : str or None
-        Column that names the person: no feature. Of each person the first rows count, as many as
-        stated, or one.
+        Column that names the person, not a feature. Only the first rows of each person count: as
+        many as stated, or one.
     leave_out : collection of str or None
-        Columns that become no feature and lose no rows; None for those that look like identifiers.
+        Columns that become no feature and lose no rows; None for columns that look like
+        identifiers.
     """
 
     label: str | None = None
@@ -86,7 +87,7 @@ class ReadOptions:
 
     @classmethod
     def of(cls, settings: Settings) -> ReadOptions:
-        """Return what settings say of it."""
+        """Return the reading options in the settings."""
         return cls(
             label=settings.label,
             categorical=settings.categorical,
@@ -104,38 +105,37 @@ class ReadOptions:
 
 
 PLAINLY = ReadOptions()
-"""Every column of numbers, no label, and no row with a gap."""
+"""Default reading: all numeric columns, no label, and no row with a missing value."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A numeric table, its optional labels, and everything done to get there.
+    """A numeric table, its optional labels, and a record of how it was made.
 
     Attributes
     ----------
     name : str
-        Built-in key, or what the user calls it; never a file's name.
+        Built-in key, or the user's name for the table; never a file's name.
     rows : ndarray of shape (n, d), float64
-        Finite, in the data's own units; n >= 2, d >= 2; read-only.
+        Finite values in the data's own units; n >= 2, d >= 2; read-only.
     columns : tuple of str
-        One distinct name per feature.
+        Names of the features, all distinct.
     labels : ndarray of shape (n,) or None
-        What colours the picture and what tasks predict: strings or numbers.
+        Labels, strings or numbers, which colour charts and which tasks predict.
     label_name : str or None
     notes : tuple of str
-        Every change made on the way, as sentences for the user.
+        Sentences for the user on every change to the table.
     assumed_public : tuple of str
-        What was taken from the data without protection.
+        Facts taken from the data without protection.
     bounds : ndarray of shape (d, 2) or None
-        Public lower and upper bound of each feature, where they are known
-        without looking at the data.
+        Public lower and upper bound of each feature, if known without looking at the data.
     public : bool
-        Whether its rows are anybody's to see: built-in tables and published data sets.
+        Whether anybody may see the rows: true for built-in tables and published data sets.
     categories : tuple of str
-        What somebody declared to be the public categories of the labels; none where nobody did.
+        Declared public categories of the labels; empty if not declared.
     declared : bool
-        Whether it was read as a release reads it: under a declared schema, each cell by itself,
-        every row counted, with `bounds` that no cell decides.
+        Whether the table was read as a release reads it: under a declared schema, each cell by
+        itself, every row counted, with `bounds` that no cell decides.
     """
 
     name: str
@@ -152,29 +152,29 @@ class Table:
 
     @property
     def publishable(self) -> bool:
-        """Whether what is paid for may be shown to anybody: nothing else of a row decides it."""
+        """Whether results covered by the budget may be published: rows have no other influence."""
         return self.public or self.declared
 
     @property
     def ribbon(self) -> str | None:
-        """What every picture of its rows carries; None where they are public."""
+        """Warning on every chart of its rows; None if the rows are public."""
         return None if self.public else WORKING_VIEW
 
     @property
     def kinds(self) -> tuple[tuple[str, ...], NDArray[np.intp]] | None:
-        """Names of the kinds of labels, and each row's place among them; None for numbers.
+        """Names of the label classes, and each row's index among them; None for numbers.
 
-        Where categories are declared each row's place follows from its own label alone.
+        If categories are declared, each row's index depends on its own label only.
         """
         if self.labels is None:
             return None
         labels = np.asarray(self.labels)
         if self.categories:
-            declared = kinds_of(self.categories)
-            places = {name: at for at, name in enumerate(declared)}
-            found = (places.get(label_text(x), places[OTHER]) for x in labels.tolist())
-            return declared, np.fromiter(found, np.intp, len(labels))
-        # numbers that take many values are a scale and no kinds
+            kinds = kinds_of(self.categories)
+            places = {name: at for at, name in enumerate(kinds)}
+            indices = (places.get(label_text(x), places[OTHER]) for x in labels.tolist())
+            return kinds, np.fromiter(indices, np.intp, len(labels))
+        # Numbers with many different values form a scale, so they are not classes.
         whole = labels.dtype.kind in "iu"
         if labels.dtype.kind == "f" or (whole and len(np.unique(labels)) > MOST_KINDS):
             return None
@@ -187,17 +187,17 @@ class Table:
             raise InvalidTable(f"{self.name} must have at least 2 rows; it has {n}.")
         if d < 2:
             raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
-        # tables are shared between pages and threads: what changes one makes a copy
+        # Make the rows read-only, because pages and threads share a table.
         self.rows.setflags(write=False)
 
     def noting(self, notes: Sequence[str]) -> Table:
-        """Return the table with more notes."""
+        """Return the table with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def select(self, columns: Sequence[str]) -> Table:
-        """Return the table with only these columns, in the table's order."""
-        chosen = set(columns)
-        index = [i for i, name in enumerate(self.columns) if name in chosen]
+        """Return the table with only the given columns, in the table's order."""
+        names = set(columns)
+        index = [i for i, name in enumerate(self.columns) if name in names]
         return replace(
             self,
             rows=self.rows[:, index],
@@ -206,9 +206,9 @@ class Table:
         )
 
     def as_read(self, reading: ReadOptions) -> Table:
-        """Return a table of numbers by what a reading says of its label and columns.
+        """Return the table with the label and the columns of a reading.
 
-        Its label may be one of its features, which then is none.
+        The label may be a feature, which is then no longer a feature.
         """
         return self._labelled(reading.label)._without(reading.leave_out or ())
 
@@ -222,12 +222,12 @@ class Table:
         return self.select([name for name in self.columns if name not in names]) if names else self
 
     def _labelled(self, label: str | None) -> Table:
-        # asked for what it has already
+        # The table already has this label, so return it unchanged.
         if label is None or label == self.label_name:
             return self
         if label not in self.columns:
-            own = [] if self.label_name is None else [self.label_name]
-            names = listed([*own, *self.columns])
+            labels = [] if self.label_name is None else [self.label_name]
+            names = listed([*labels, *self.columns])
             raise InvalidTable(
                 f"label must be a column of {self.name}: {names}; got {printable(label)!r}."
             )

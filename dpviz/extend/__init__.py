@@ -1,7 +1,7 @@
-"""What an author of a mechanism, a measure or a table imports.
+"""Imports for authors of mechanisms, measures and tables.
 
-These names keep their meaning: what is taken away or changed is announced one minor version ahead
-by a `DeprecationWarning` and in the changelog. Every other module of dpviz may change at any time.
+These names are stable: a `DeprecationWarning` and the changelog announce each removal or change one
+minor version ahead. Every other module of dpviz may change at any time.
 
 A mechanism is a class, or a function::
 
@@ -12,9 +12,9 @@ A mechanism is a class, or a function::
         ...
         return V
 
-In a notebook its name is handed to `dpviz.compare` and the other functions. In a file it is named
-by ``--plugin mine.py``, and in a package by an entry point of the group ``dpviz.mechanisms``. A
-measure (`metric` above a function of an `Outcome`) and a table (`BuiltIn`) come the same ways, by
+In a notebook, pass `mine` to `dpviz.compare` and the other functions. Load a file with ``--plugin
+mine.py``, and a package through an entry point in the group ``dpviz.mechanisms``. Measures
+(`metric` above a function of an `Outcome`) and tables (`BuiltIn`) are added in the same way, by
 ``--plugin`` and the groups ``dpviz.metrics`` and ``dpviz.datasets``.
 """
 

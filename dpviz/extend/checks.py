@@ -1,8 +1,8 @@
-"""The checks that every mechanism must pass, and the tables they run on.
+"""The checks that every mechanism must pass, and the tables used in these checks.
 
-Each takes one mechanism and asserts; `CHECKS` holds them all by name, with what each asks and how
-to mend what fails it. The contract tests run them over whatever `all_mechanisms` finds, and
-`check_mechanism` over a mechanism of anybody's. Nothing here names a mechanism.
+Each check takes one mechanism and asserts. `CHECKS` lists all checks by name, with their
+requirement and advice for a failure. The contract tests run them over all mechanisms that
+`all_mechanisms` finds, and `check_mechanism` over a custom mechanism. No check names a mechanism.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from dpviz.mechanisms._weighing import NONE, Weighing
 from dpviz.preparation.account import Composed, accounted
 
 D, N = 5, 400
-# 0.5 because some published mechanisms refuse epsilon of 1 and more.
+# Test at epsilon 0.5 too, because some published mechanisms refuse epsilon of 1 and more.
 BUDGETS = (Budget(1.0, 1e-6), Budget(0.5, 1e-6), Budget(0.5, 0.0))
-# At the delta of tables half the noise that is claimed passes for all of it: in a few thousand
-# draws only a large one is seen.
+# Test at a large delta: at the usual delta, a few thousand simulated releases cannot distinguish
+# half the claimed noise from all of it.
 ATTACKED = {"approximate": Budget(0.5, 0.1), "pure": Budget(1.0, 0.0), "none": Budget(1.0, 0.0)}
 RELEASES = ("matrix", "subspace", "data")
 GUARANTEES = ("pure", "approximate", "none")
 
 
 def variants_of(cls: type[Mechanism]) -> list[Mechanism]:
-    """Return the default variant and one more for each example of each declared parameter."""
-    # one parameter at a time: a product of all would take hours
-    changed = [
+    """Return the default variant, and one variant for each example of each declared parameter."""
+    # Vary one parameter at a time, because all combinations would take hours.
+    variants = [
         cls(**{name: example})
         for name, param in params_of(cls).items()
         for example in param.examples
     ]
-    return list(dict.fromkeys([cls(), *changed]))
+    return list(dict.fromkeys([cls(), *variants]))
 
 
 @cache
@@ -67,7 +67,7 @@ def bounded_rows(kind: str, n: int, d: int, tail: float = 0.5) -> FloatArray:
     rng = generator(11, "rows", kind, n, d)
     spread = np.concatenate(([1.0, 0.8], np.full(d - 2, 0.8 * tail)))
     rows = rng.standard_normal((n, d)) * spread
-    # turned at random, so that no strong direction is a feature
+    # Turn the rows at random, so that no strong direction coincides with a feature.
     rows = rows @ np.linalg.qr(rng.standard_normal((d, d)))[0]
     if kind == "ball":
         rows /= np.linalg.norm(rows, axis=1).max()
@@ -84,14 +84,14 @@ def moment_of(rows: FloatArray) -> SecondMoment:
 
 
 def domain_of(kind: str, d: int) -> Domain:
-    """Return the ball or the box."""
+    """Return the unit ball or the box as a domain."""
     return Domain.ball(d) if kind == "ball" else Domain.box(d)
 
 
 def runnable(mechanism: Mechanism, *, k: int = 2) -> Iterator[tuple[SecondMoment, Problem, Budget]]:
-    """Yield data and settings, on ball and box and under both relations, where it can run.
+    """Yield data and settings for ball, box and both relations, if the mechanism can run.
 
-    At least one is yielded, or the check fails: a mechanism that never runs is a mistake.
+    The check fails if nothing is yielded, because a mechanism that never runs is a mistake.
     """
     count = 0
     for kind in ("ball", "box"):
@@ -106,7 +106,7 @@ def runnable(mechanism: Mechanism, *, k: int = 2) -> Iterator[tuple[SecondMoment
 
 
 def draws_of(mechanism: Mechanism, trials: range = range(6)) -> Draws:
-    """Return the streams of some trials."""
+    """Return the random streams of some trials."""
     return Draws.trials(3, mechanism.key, trials)
 
 
@@ -124,14 +124,14 @@ def released(
 
 
 def arrays_of(release: Release) -> dict[str, FloatArray]:
-    """Return what a release holds, by name."""
+    """Return the arrays of a release, keyed by name."""
     names = ("raw", "components", "matrix", "eigenvalues", "trace", "radius")
     present = {name: getattr(release, name) for name in names}
     return {name: np.asarray(array) for name, array in present.items() if array is not None}
 
 
 def assert_same_bytes(first: Release, second: Release) -> None:
-    """Fail where two releases differ."""
+    """Fail if two releases differ."""
     left, right = arrays_of(first), arrays_of(second)
     assert left.keys() == right.keys()
     for name in left:
@@ -140,25 +140,25 @@ def assert_same_bytes(first: Release, second: Release) -> None:
 
 
 def rows_of(release: Release, index: slice) -> Release:
-    """Return a part of a batch."""
+    """Return a slice of a batch of releases."""
     parts: dict[str, Any] = {name: array[index] for name, array in arrays_of(release).items()}
     return Release(**parts)
 
 
 def refusal(call: Callable[[], object]) -> CannotRun:
-    """Return the `CannotRun` that a call raises; that it raises none fails the check."""
+    """Return the `CannotRun` that a call raises; fail if the call raises none."""
     try:
         call()
     except CannotRun as error:
         return error
-    raise AssertionError("it runs where it should be refused")
+    raise AssertionError("the mechanism runs in a case that it should refuse")
 
 
 # The checks ----------------------------------------------------------------------------------
 
 
 def says_what_it_is(mechanism: Mechanism) -> None:
-    """Info says what a reader needs."""
+    """The fields of ``info`` are filled in."""
     info = mechanism.info
     for field in ("label", "summary", "paper", "family", "law", "calibration", "complexity"):
         assert getattr(info, field).strip(), f"info.{field} is empty"
@@ -169,14 +169,14 @@ def says_what_it_is(mechanism: Mechanism) -> None:
     assert info.order >= 0
     if mechanism.ours:
         assert mechanism.key == type(mechanism).__module__.rpartition(".")[2]
-        left = {one.name: one.default for one in fields(MechanismInfo)}
+        defaults = {one.name: one.default for one in fields(MechanismInfo)}
         for name in ("summary", "paper", "family", "order", "law", "calibration", "advice"):
-            assert getattr(info, name) != left[name], f"info.{name} is left out"
+            assert getattr(info, name) != defaults[name], f"info.{name} is left out"
     assert not info.psd or info.release != "subspace"
 
 
 def calibration_sees_no_data(mechanism: Mechanism) -> None:
-    """Calibrate takes (self, problem, budget) and gives the same each time."""
+    """Calibrate takes (self, problem, budget) and returns the same result each time."""
     assert list(inspect.signature(type(mechanism).calibrate).parameters) == [
         "self",
         "problem",
@@ -192,44 +192,44 @@ def calibration_sees_no_data(mechanism: Mechanism) -> None:
 
 
 def scale_follows_epsilon(mechanism: Mechanism) -> None:
-    """The scale moves one way as epsilon grows.
+    """The scale is monotone in epsilon.
 
-    Additive noise shrinks as epsilon grows; any other scale moves one way only.
+    The scale of additive noise falls strictly; any other scale is monotone.
     """
     for _, problem, budget in runnable(mechanism):
         grid = [
             Budget(epsilon, budget.delta)
-            # a formula that changes its branch shows where the scale turns round
+            # Use a wide grid of epsilons to find formulas with branches that are not monotone.
             for epsilon in np.geomspace(1e-3, 1e3, 25)
             if mechanism.why_not(problem, Budget(epsilon, budget.delta)) is None
         ]
         steps = np.diff([mechanism.calibrate(problem, point).scale for point in grid])
         if isinstance(mechanism, AdditiveMechanism):
-            # strictly: a scale that stops falling would waste what a larger epsilon allows
+            # The noise scale must fall strictly: if it is constant, a larger epsilon is wasted.
             assert (steps < 0).all()
         else:
             assert (steps <= 0).all() or (steps >= 0).all()
 
 
 def same_stream_same_bytes(mechanism: Mechanism) -> None:
-    """The same stream gives the same bytes."""
+    """The same random stream gives the same bytes."""
     for data, problem, budget in runnable(mechanism):
         first, second = (released(mechanism, data, problem, budget)[1] for _ in range(2))
         assert_same_bytes(first, second)
 
 
 def batched_equals_looped(mechanism: Mechanism) -> None:
-    """A batch of draws is what the draws are one by one."""
+    """A batch of releases equals the same releases made one by one."""
     for data, problem, budget in runnable(mechanism):
         _, batch = released(mechanism, data, problem, budget)
         for trial in range(6):
             _, alone = released(mechanism, data, problem, budget, range(trial, trial + 1))
-            # bytes and not nearly: a batched product may round unlike a single one
+            # Compare bytes, because a product over a batch may round differently from a single one.
             assert_same_bytes(rows_of(batch, slice(trial, trial + 1)), alone)
 
 
 def chunks_join_without_a_seam(mechanism: Mechanism) -> None:
-    """A trial more changes no other."""
+    """Adding a trial does not change the others."""
     for data, problem, budget in runnable(mechanism):
         _, batch = released(mechanism, data, problem, budget)
         for chunk in (range(3), range(3, 5), range(5)):
@@ -241,25 +241,25 @@ def shared_generator_works(mechanism: Mechanism) -> None:
     """One generator may serve a batch, as in audits."""
     for data, problem, budget in runnable(mechanism):
         calibration = mechanism.calibrate(problem, budget)
-        made = [
+        releases = [
             _base.released(mechanism, data, calibration, Draws.batch(generator(5, "shared"), 4))
             for _ in range(2)
         ]
-        assert made[0].components.shape == (4, problem.d, problem.k)
-        assert_same_bytes(*made)
+        assert releases[0].components.shape == (4, problem.d, problem.k)
+        assert_same_bytes(*releases)
 
 
 def trials_differ(mechanism: Mechanism) -> None:
-    """Two draws differ."""
+    """Two simulated releases of one table differ."""
     for data, problem, budget in runnable(mechanism):
         if mechanism.info.guarantee == "none" and mechanism.calibrate(problem, budget).scale == 0:
-            continue  # a baseline may be constant
+            continue  # A baseline mechanism may release a constant, so skip this check.
         raw = np.asarray(released(mechanism, data, problem, budget)[1].raw).reshape(6, -1)
         assert len(np.unique(raw, axis=0)) == 6
 
 
 def input_is_not_changed(mechanism: Mechanism) -> None:
-    """The data stay as they are."""
+    """The input data are not changed."""
     for data, problem, budget in runnable(mechanism):
         assert data.rows is not None
         before = data.A.tobytes(), data.n, data.rows.tobytes()
@@ -271,19 +271,19 @@ def input_is_not_changed(mechanism: Mechanism) -> None:
 
 
 def components_are_orthonormal(mechanism: Mechanism) -> None:
-    """Components are orthonormal, the largest entry of each positive."""
+    """Components are orthonormal; the largest entry of each is positive."""
     for data, problem, budget in runnable(mechanism):
         _, release = released(mechanism, data, problem, budget)
         components = release.components
         assert components.shape == (6, problem.d, problem.k)
         gram = components.transpose(0, 2, 1) @ components
         assert np.abs(gram - np.eye(problem.k)).max() < 1e-10
-        # The sign rule: the entry of largest size in each column is positive.
+        # Check the sign rule: in each column, the largest entry in absolute value is positive.
         np.testing.assert_array_equal(components.max(axis=1), np.abs(components).max(axis=1))
 
 
 def matrix_and_spectrum_agree(mechanism: Mechanism) -> None:
-    """A released matrix is symmetric, and its spectrum its own."""
+    """A released matrix is symmetric, and the released eigenvalues are its own."""
     for data, problem, budget in runnable(mechanism):
         _, release = released(mechanism, data, problem, budget)
         matrix, values = release.matrix, release.eigenvalues
@@ -298,7 +298,7 @@ def matrix_and_spectrum_agree(mechanism: Mechanism) -> None:
         np.testing.assert_allclose(
             values[:, ::-1], np.linalg.eigvalsh(matrix), rtol=0, atol=1e-12 * problem.d * size
         )
-        # The components are the matrix's own top k, in the order of the eigenvalues.
+        # The components must be the matrix's own top k eigenvectors, in the eigenvalues' order.
         V = release.components
         along = np.einsum("tik,tij,tjk->tk", V, matrix, V)
         if mechanism.weighs:
@@ -312,12 +312,12 @@ def matrix_and_spectrum_agree(mechanism: Mechanism) -> None:
 
 
 def additive_noise_only_scales(mechanism: Mechanism) -> None:
-    """One draw of standard noise serves every epsilon."""
+    """Additive noise depends on epsilon only through the scale."""
     if not isinstance(mechanism, AdditiveMechanism):
         return
     for data, problem, budget in runnable(mechanism):
         standard = []
-        # 7 is no power of 2, so that the scales differ in their digits too
+        # Divide by 7: dividing by a power of 2 would not change the digits of the noise scale.
         for epsilon in (budget.epsilon, budget.epsilon / 7):
             setting = Budget(epsilon, budget.delta)
             calibration, release = released(mechanism, data, problem, setting)
@@ -337,21 +337,22 @@ def two_directions(kind: str) -> FloatArray:
 
 
 def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
-    """Next to no privacy finds the exact components.
+    """With almost no privacy, the exact components are found.
 
-    With a gap and next to no noise, the released space captures all that k can.
+    With an eigengap and almost no noise, the released space captures all that k components can.
 
-    A published scale that stops falling with epsilon, or refuses a large one, gets many people.
-    Where an account is proved for one relation only, the other is refused and has nothing to show.
+    Published scales that stop falling with epsilon, or refuse a large epsilon, are tested with many
+    people. A relation that a mechanism's privacy proof does not cover is refused, and is skipped
+    here.
     """
     if mechanism.info.guarantee == "none":
         return
-    shown = 0
+    count = 0
     for kind in ("ball", "box"):
         rows = two_directions(kind)
         for relation in Relation:
             shares = []
-            # much budget; people as well; people alone, for whoever refuses a large epsilon
+            # Use a large epsilon, then also many people; or only many people, if it is refused.
             for epsilon, n in ((1e6, len(rows)), (1e6, 10**10), (0.5, 10**10)):
                 budget = Budget(epsilon, 0.1)
                 problem = Problem(n, D, 2, relation, domain_of(kind, D))
@@ -360,17 +361,17 @@ def huge_budget_recovers_pca(mechanism: Mechanism) -> None:
                     continue
                 data = SecondMoment(moment_of(rows).A, n, rows if at_hand else None)
                 _, release = released(mechanism, data, problem, budget)
-                measured = measure(Outcome(data, data, release), ["captured_share"])
-                shares.append(float(measured["captured_share"].min()))
+                metrics = measure(Outcome(data, data, release), ["captured_share"])
+                shares.append(float(metrics["captured_share"].min()))
             if shares:
-                shown += 1
+                count += 1
                 assert max(shares) > 0.999, (kind, relation, shares)
-    assert shown > 0
+    assert count > 0
 
 
 def small_dimensions_work(mechanism: Mechanism) -> None:
-    """D 2 and 3 work."""
-    # k = d as well, where complements are empty
+    """Tables with 2 or 3 features work."""
+    # Test k = d too, because the space outside the components is then empty.
     for d, k in ((2, 1), (3, 2), (2, 2), (3, 3)):
         problem = Problem(N, d, k, Relation.REPLACE, Domain.ball(d))
         for budget in BUDGETS:
@@ -383,7 +384,7 @@ def small_dimensions_work(mechanism: Mechanism) -> None:
 
 
 def general_rules_refuse(mechanism: Mechanism) -> None:
-    """What cannot run is refused in a sentence."""
+    """A setting that cannot run is refused with a reason."""
     square = Problem(N, D, D, Relation.REPLACE, Domain.ball(D))
     reason = mechanism.why_not(square, BUDGETS[1])
     if mechanism.info.release == "subspace":
@@ -404,57 +405,57 @@ def general_rules_refuse(mechanism: Mechanism) -> None:
         assert reason.strip() == reason
         assert len(reason.split()) >= 4, "a reason is a sentence"
         assert "\n" not in reason
-        refused = refusal(partial(mechanism.check, *setting))
-        assert refused.reason == reason
-        assert str(refused).startswith(f"{mechanism.text} cannot run: ")
+        message = refusal(partial(mechanism.check, *setting))
+        assert message.reason == reason
+        assert str(message).startswith(f"{mechanism.text} cannot run: ")
 
 
 def rows_are_asked_for(mechanism: Mechanism) -> None:
-    """Who reads rows says so.
+    """A mechanism that reads rows declares it.
 
-    A mechanism that does not ask for the rows works without them, to the same bytes.
+    A mechanism that does not need the rows gives the same bytes without them.
     """
     for data, problem, budget in runnable(mechanism):
         without = mechanism.why_not(problem, budget, rows=False)
         assert (without is not None) == mechanism.needs_rows
         if without is None:
-            _, seen = released(mechanism, data, problem, budget)
+            _, record = released(mechanism, data, problem, budget)
             _, blind = released(mechanism, SecondMoment(data.A, data.n), problem, budget)
-            assert_same_bytes(seen, blind)
+            assert_same_bytes(record, blind)
 
 
 def row_bound_is_asked_for(mechanism: Mechanism) -> None:
-    """Who needs a row bound says so.
+    """A mechanism that needs a row-norm bound declares it.
 
-    Without a declared bound only those run that say so, and as they do with one.
+    Without a bound, only mechanisms that do not need one run, with equal results.
     """
     for data, problem, budget in runnable(mechanism):
         free = replace(problem, domain=Domain.unbounded(problem.d))
         reason = mechanism.why_not(free, budget)
         assert (reason is not None) == mechanism.needs_row_bound
         if reason is not None:
-            assert "row bound" in reason
+            assert "row-norm bound" in reason
             continue
-        bounded, unbounded = (mechanism.calibrate(p, budget) for p in (problem, free))
-        assert unbounded.scale == bounded.scale
+        with_bound, without = (mechanism.calibrate(p, budget) for p in (problem, free))
+        assert without.scale == with_bound.scale
         assert_same_bytes(
-            _base.released(mechanism, data, bounded, draws_of(mechanism)),
-            _base.released(mechanism, data, unbounded, draws_of(mechanism)),
+            _base.released(mechanism, data, with_bound, draws_of(mechanism)),
+            _base.released(mechanism, data, without, draws_of(mechanism)),
         )
-        # rows of any length are legal input
+        # Here, rows of any length are valid input.
         assert data.rows is not None
-        # lengths whose squares are near both ends of doubles
+        # Squares of these row lengths are close to both ends of the range of doubles.
         long = data.rows * 10.0 ** np.linspace(-150, 150, len(data.rows))[:, None]
-        stretched = SecondMoment(data.A, data.n, long)
-        release = _base.released(mechanism, stretched, unbounded, draws_of(mechanism))
+        longer = SecondMoment(data.A, data.n, long)
+        release = _base.released(mechanism, longer, without, draws_of(mechanism))
         for array in arrays_of(release).values():
             assert np.isfinite(array).all()
 
 
 def released_rows_are_a_table(mechanism: Mechanism) -> None:
-    """Released rows are a noisy table, one a draw.
+    """Released rows are a noisy table, one for each release.
 
-    Rows come from mechanisms that say so, one table a draw; the others say why none do.
+    Mechanisms that release rows give one table for each release; others state the reason.
     """
     reason = mechanism.why_no_rows
     for data, problem, budget in runnable(mechanism):
@@ -479,7 +480,7 @@ def released_rows_are_a_table(mechanism: Mechanism) -> None:
             assert single is not None
             assert single.tobytes() == tables[trial : trial + 1].tobytes()
         assert len({table.tobytes() for table in tables}) == 6
-        # The noise is there, and on every row: no row is published as it is.
+        # Every row must have noise, because a row without noise would be published as it is.
         assert (np.abs(tables - data.rows).max(axis=2) > 0).all()
     if reason is not None:
         assert reason.strip() == reason
@@ -491,15 +492,15 @@ def metrics_stay_in_range(mechanism: Mechanism) -> None:
     """Every measure stays in its range."""
     for data, problem, budget in runnable(mechanism):
         _, release = released(mechanism, data, problem, budget)
-        measured = measure(Outcome(data, data, release))
+        metrics = measure(Outcome(data, data, release))
         for key, metric in METRICS.items():
             if metric.needs == "picture" or (metric.needs == "matrix" and release.matrix is None):
-                assert key not in measured
+                assert key not in metrics
                 continue
-            if key == "recovery" and key not in measured:
+            if key == "recovery" and key not in metrics:
                 assert nothing_to_recover(chance_share(data, problem.k))
                 continue
-            values = measured[key]
+            values = metrics[key]
             assert values.shape == (6,)
             assert values.min() >= metric.lower
             assert values.max() <= metric.upper(problem.d, problem.k) * (1 + 1e-9)
@@ -510,7 +511,7 @@ def extreme_epsilons_are_legal(mechanism: Mechanism) -> None:
 
     Warnings are errors in this suite, so an overflow fails the check.
     """
-    found = 0
+    count = 0
     for kind in ("ball", "box"):
         for relation in Relation:
             for epsilon in (1e-4, 1e6):
@@ -518,7 +519,7 @@ def extreme_epsilons_are_legal(mechanism: Mechanism) -> None:
                 problem = Problem(N, D, 2, relation, domain_of(kind, D))
                 if mechanism.why_not(problem, budget) is not None:
                     continue
-                found += 1
+                count += 1
                 data = moment_of(bounded_rows(kind, N, D))
                 calibration, release = released(mechanism, data, problem, budget)
                 for array in arrays_of(release).values():
@@ -527,7 +528,7 @@ def extreme_epsilons_are_legal(mechanism: Mechanism) -> None:
                 assert status.evidence
                 edges = mechanism.spectrum_edges(calibration)
                 assert edges is None or (math.isfinite(edges[0]) and edges[0] < edges[1])
-    assert found > 0
+    assert count > 0
 
 
 def status_is_told_in_a_sentence(mechanism: Mechanism) -> None:
@@ -537,22 +538,22 @@ def status_is_told_in_a_sentence(mechanism: Mechanism) -> None:
         assert status.evidence[0].isupper()
         assert status.evidence.endswith(".")
         assert "\n" not in status.evidence
-        claim, spent = mechanism.claim(problem, budget), mechanism.spent(problem, budget)
+        claim, loss = mechanism.claim(problem, budget), mechanism.spent(problem, budget)
         assert (status.verdict is Verdict.BASELINE) == (mechanism.info.guarantee == "none")
         assert (claim is None) == (mechanism.info.guarantee == "none")
         if claim is not None:
             assert claim.epsilon == budget.epsilon
             assert claim.delta == (budget.delta if mechanism.info.guarantee != "pure" else 0)
-        if spent is not None:
-            assert spent.epsilon >= 0
-            assert 0 <= spent.delta < 1
-            assert spent.source.strip()
+        if loss is not None:
+            assert loss.epsilon >= 0
+            assert 0 <= loss.delta < 1
+            assert loss.source.strip()
 
 
-def _cost_of(spent: Spent, together: Composed) -> tuple[object, ...]:
-    """Return all that an account view is a function of, its numbers to 12 digits.
+def _cost_of(loss: Spent, together: Composed) -> tuple[object, ...]:
+    """Return all values that determine an account view, with 12 digits.
 
-    A relation or a domain changes sensitivity and noise alike: their ratio differs by rounding.
+    A relation or a domain scales sensitivity and noise alike, so their ratio differs by rounding.
     """
 
     def told(part: object) -> tuple[object, ...]:
@@ -566,31 +567,32 @@ def _cost_of(spent: Spent, together: Composed) -> tuple[object, ...]:
         return float(f"{value:.12g}") if isinstance(value, float) else value
 
     costs = tuple(told(part) for part in together.parts)
-    return tuple(map(rounded, vars(spent).values())), costs, together.known
+    return tuple(map(rounded, vars(loss).values())), costs, together.known
 
 
 def the_account_is_of_what_is_spent(mechanism: Mechanism) -> None:
-    """The account view agrees with what is spent.
+    """The account view agrees with the stated privacy loss.
 
-    One release in the account view costs what `spent` says, and two cost more. Its curves fall, and
-    no way to add up says less than the exact one. Settings of one account are looked at once.
+    One release in the account view has the loss that `spent` reports, and two have more. The curves
+    fall, and no composition rule gives less than the exact one. Settings with equal accounts are
+    checked once.
     """
-    seen: list[tuple[object, ...]] = []
+    costs: list[tuple[object, ...]] = []
     for _, problem, budget in runnable(mechanism):
-        spent = mechanism.spent(problem, budget)
-        if spent is None or not math.isfinite(spent.epsilon):
+        loss = mechanism.spent(problem, budget)
+        if loss is None or not math.isfinite(loss.epsilon):
             refusal(partial(account_view, mechanism, problem, budget, (1, 2)))
             continue
         together = accounted(mechanism, problem, budget)
         assert together is not None
-        cost = _cost_of(spent, together)
-        if cost in seen:
+        cost = _cost_of(loss, together)
+        if cost in costs:
             continue
-        seen.append(cost)
+        costs.append(cost)
         view = account_view(mechanism, problem, budget, (1, 2))
-        said = [*view.epsilons, *view.deltas, *view.beta, *(value for _, value in view.renyi)]
+        numbers = [*view.epsilons, *view.deltas, *view.beta, *(value for _, value in view.renyi)]
         assert np.isfinite(
-            [*said, *(each for each in (view.mu, view.rho) if each is not None)]
+            [*numbers, *(each for each in (view.mu, view.rho) if each is not None)]
         ).all()
         one, two = view.repeated
         for many in (one, two):
@@ -603,15 +605,16 @@ def the_account_is_of_what_is_spent(mechanism: Mechanism) -> None:
         assert last <= 2e-12 or last < first or first == 0
         assert (np.diff(view.beta) <= 1e-12).all()
         assert (view.beta <= 1 - view.alpha + 1e-12).all()
-        assert view.spent == spent
-        # "basic" is at delta 0 for pure mechanisms, as `spent` is; a delta then costs less
-        assert math.isclose(one.basic, spent.epsilon, rel_tol=1e-6, abs_tol=1e-12)
-        if spent.delta > 0 and one.exact is not None:
-            assert math.isclose(one.exact, spent.epsilon, rel_tol=1e-6, abs_tol=1e-12)
-        if spent.total_variation is not None:  # the view may know more of a law than its epsilon
-            assert view.deltas[0] <= spent.total_variation * (1 + 1e-6) + 2e-12
-        if spent.epsilon == 0:
-            continue  # so little that delta covers it, or nothing at all
+        assert view.spent == loss
+        # For pure mechanisms, "basic" and `spent` are at delta 0: there, a larger delta would give
+        # a smaller epsilon.
+        assert math.isclose(one.basic, loss.epsilon, rel_tol=1e-6, abs_tol=1e-12)
+        if loss.delta > 0 and one.exact is not None:
+            assert math.isclose(one.exact, loss.epsilon, rel_tol=1e-6, abs_tol=1e-12)
+        if loss.total_variation is not None:  # This loss may be more precise than epsilon alone.
+            assert view.deltas[0] <= loss.total_variation * (1 + 1e-6) + 2e-12
+        if loss.epsilon == 0:
+            continue  # Either delta covers all of the loss, or there is no loss.
         assert view.deltas[0] > 0
         assert (view.beta < 1 - view.alpha - 1e-9).any()
         assert two.basic > 1.2 * one.basic
@@ -620,26 +623,26 @@ def the_account_is_of_what_is_spent(mechanism: Mechanism) -> None:
 
 
 def exact_is_of_what_is_released(mechanism: Mechanism) -> None:
-    """A cost is exact where one query is released whole.
+    """A cost is exact only if one query is released whole.
 
-    One rule: a cost is exact where one query is all there is and it is released whole.
+    The one query must be all that the mechanism releases.
     """
     for _, problem, budget in runnable(mechanism, k=1):
-        spent = mechanism.spent(problem, budget)
-        if spent is None or not spent.exact or spent.epsilon == 0:
+        loss = mechanism.spent(problem, budget)
+        if loss is None or not loss.exact or loss.epsilon == 0:
             continue
-        # who sees a subspace sees no query whole
+        # A subspace mechanism does not release the whole result of a query.
         assert mechanism.info.release != "subspace"
         if mechanism.row_profile(problem, budget) is None:
             assert len(mechanism.calibrate(problem, budget).parts) == 1
 
 
 def text_and_pickle_round_trip(mechanism: Mechanism) -> None:
-    """Its text and its pickle bring it back."""
-    pickler = import_module("cloudpickle")  # what carries it to workers
+    """The text and the pickle of a mechanism restore the same mechanism."""
+    pickler = import_module("cloudpickle")  # cloudpickle sends mechanisms to workers.
     copies = [pickler.loads(pickler.dumps(mechanism))]
     copies.append(type(mechanism).from_texts(mechanism.texts()))
-    if mechanism.key in all_mechanisms():  # not what stands in a notebook
+    if mechanism.key in all_mechanisms():  # A mechanism of a notebook is not listed here.
         copies.append(parse_variant(mechanism.text))
     for copy in copies:
         assert copy == mechanism
@@ -648,25 +651,25 @@ def text_and_pickle_round_trip(mechanism: Mechanism) -> None:
 
 
 def time_that_depends_on_data_is_declared(mechanism: Mechanism) -> None:
-    """Time that depends on the data is declared.
+    """A mechanism whose running time depends on the data declares it.
 
-    The same stream on another table: a sampler that rejects takes more of it, or less.
+    On another table, a rejection sampler takes more or fewer random numbers from the same stream.
     """
     if mechanism.info.timed:
-        (told,) = mechanism.assumed_public
-        assert mechanism.text in told
+        (statement,) = mechanism.assumed_public
+        assert mechanism.text in statement
         return
     assert mechanism.assumed_public == ()
     assert not takes_more_or_less(mechanism), f"{mechanism.text} must say timed=True"
 
 
 def takes_more_or_less(mechanism: Mechanism) -> bool:
-    """Return whether what is drawn from a stream depends on the table, in one draw of 100."""
+    """Return whether the random numbers used depend on the table, in any of 100 releases."""
     data, problem, standard = next(runnable(mechanism))
     assert data.rows is not None
-    # the same rows with another spectrum: a rejection sampler accepts more or fewer
+    # Scale the columns: with another spectrum, a rejection sampler needs more or fewer attempts.
     tables = (data, moment_of(data.rows * np.geomspace(1.0, 1e-3, problem.d)))
-    # between a law that is nearly uniform and one that is all in one place
+    # At these epsilons, the output is nearly uniform, concentrated in one place, or between.
     for epsilon in (standard.epsilon, 3.0, 10.0, 30.0):
         budget = Budget(epsilon, standard.delta)
         if mechanism.why_not(problem, budget) is not None:
@@ -683,30 +686,30 @@ def takes_more_or_less(mechanism: Mechanism) -> bool:
 
 
 def noise_covers_what_one_person_moves(mechanism: Mechanism) -> None:
-    """No neighbours lie farther apart than the noise is for.
+    """The noise covers the distance between any two neighbouring tables.
 
-    A search over neighbours finds no pair farther apart than the parts say.
+    A search over neighbouring tables finds no distance above the declared sensitivity.
     """
     if not isinstance(mechanism, AdditiveMechanism):
         return
     for _, problem, budget in runnable(mechanism):
         try:
-            found = searched(mechanism, problem, budget)
+            worst = searched(mechanism, problem, budget)
         except LookupError:
             if mechanism.ours:
                 raise
-            return  # noise with dependent entries: an audit attacks it, below
-        if found is not None:
-            assert found.attained <= found.declared * (1 + 1e-9), (
-                f"declared {numeral(found.declared, 4)}, found {numeral(found.attained, 4)} under "
+            return  # The audit below tests noise with dependent entries.
+        if worst is not None:
+            assert worst.attained <= worst.declared * (1 + 1e-9), (
+                f"declared {numeral(worst.declared, 4)}, found {numeral(worst.attained, 4)} under "
                 f"{problem.relation}, {problem.domain.kind}, for the noise that is drawn"
             )
 
 
 def shows_no_more_than(mechanism: Mechanism, plain: Mechanism) -> bool:
-    """Return whether both release the same matrices, byte for byte, from the same noise.
+    """Return whether both mechanisms release the same matrix bytes from the same noise.
 
-    An attacker computes from the matrix and not from the components, so one audit is of both.
+    An attacker uses the matrix and not the components, so one audit covers both mechanisms.
     """
     for data, problem, budget in runnable(mechanism):
         calibrations = [one.calibrate(problem, budget) for one in (mechanism, plain)]
@@ -721,10 +724,10 @@ def shows_no_more_than(mechanism: Mechanism, plain: Mechanism) -> bool:
 def attacked_alike(
     mechanism: Mechanism, other: Mechanism, problem: Problem, budget: Budget
 ) -> bool:
-    """Return whether an attack on one is an attack on the other.
+    """Return whether an attack on one mechanism is an attack on the other mechanism too.
 
-    They claim and calibrate the same, and of every table that is attacked they release the same,
-    byte for byte, from the same noise: a parameter may decide nothing in this setting.
+    Both mechanisms must have the same claim and calibration and, for every attacked table, release
+    the same bytes from the same noise. This happens if a parameter has no effect in this setting.
     """
     if other.why_not(problem, budget) is not None:
         return False
@@ -737,28 +740,30 @@ def attacked_alike(
     rows = mechanism.needs_rows or mechanism.info.release == "data"
     pairs = candidates(problem, generator(3, "attacked alike"), additive=additive, rows=rows)
     for table in (table for pair in pairs for table in pair.tables()):
-        found = [
+        releases = [
             arrays_of(_base.released(one, table, calibration, draws_of(mechanism)))
             for one in (mechanism, other)
         ]
-        held = [{name: array.tobytes() for name, array in arrays.items()} for arrays in found]
-        if held[0] != held[1]:
+        contents = [
+            {name: array.tobytes() for name, array in arrays.items()} for arrays in releases
+        ]
+        if contents[0] != contents[1]:
             return False
     return True
 
 
 @cache
 def attacked(mechanism: Mechanism, budgets: tuple[Budget, ...]) -> Audit | None:
-    """Return a short audit in the first setting in which it runs; None where nothing is claimed.
+    """Return a short audit in the first setting that can run; None if there is no claim.
 
-    One audit serves for two whose attacks are the same.
+    Mechanisms with the same attack share one audit.
     """
     if isinstance(mechanism, Weighing) and mechanism.weighs:
-        # weighing is post-processing: where the matrices agree the plain one's audit serves
+        # Weighing uses only released data, so equal matrices allow the plain mechanism's audit.
         plain = replace(mechanism, weigh=NONE)
         if shows_no_more_than(mechanism, plain):
             return attacked(plain, budgets)
-    # small, so that one row counts for much: an attack sees most there; else where it runs at all
+    # Start with a small table: one row has most influence there, and an attack sees most.
     small = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3))
     others = (
         Problem(N, D, 2, relation, domain_of(kind, D))
@@ -772,9 +777,9 @@ def attacked(mechanism: Mechanism, budgets: tuple[Budget, ...]) -> Audit | None:
             return None
         default = type(mechanism)()
         if mechanism != default and attacked_alike(mechanism, default, problem, budget):
-            found = attacked(default, budgets)
-            if found is not None and (found.problem, found.budget) == (problem, budget):
-                return found
+            result = attacked(default, budgets)
+            if result is not None and (result.problem, result.budget) == (problem, budget):
+                return result
         return audit(
             mechanism, budget, d=problem.d, k=problem.k, n=problem.n, relation=problem.relation,
             domain=problem.domain.kind, trials=2_000,
@@ -785,41 +790,41 @@ def attacked(mechanism: Mechanism, budgets: tuple[Budget, ...]) -> Audit | None:
 def no_audit_refutes_it(mechanism: Mechanism) -> None:
     """A short audit does not refute the claim.
 
-    Unless it says itself that its claim fails.
+    Mechanisms that state that their claim fails are exempt.
     """
     first = ATTACKED[mechanism.info.guarantee]
-    searched: list[tuple[Budget, ...]] = [(first, *BUDGETS)]
-    if not mechanism.ours:  # whose code is unknown may do another thing at a larger epsilon
-        searched.append((replace(first, epsilon=4.0),))
-    for budgets in searched:
-        found = attacked(mechanism, budgets)
-        if found is None:
+    settings: list[tuple[Budget, ...]] = [(first, *BUDGETS)]
+    if not mechanism.ours:  # A custom mechanism may behave differently at a larger epsilon.
+        settings.append((replace(first, epsilon=4.0),))
+    for budgets in settings:
+        audit = attacked(mechanism, budgets)
+        if audit is None:
             continue
-        status = mechanism.status(found.problem, found.budget)
+        status = mechanism.status(audit.problem, audit.budget)
         if status.verdict in (Verdict.REFUTED, Verdict.OUT_OF_SCOPE):
-            # what was published says so of itself; an author is told
+            # A published mechanism may report that its claim fails; a custom mechanism may not.
             assert mechanism.ours or status.verdict is Verdict.OUT_OF_SCOPE, (
-                f"by its own account it spends more than epsilon {numeral(found.budget.epsilon, 4)}"
-                f" at delta {numeral(found.budget.delta, 4)}, which it claims"
+                f"by its own account it spends more than epsilon {numeral(audit.budget.epsilon, 4)}"
+                f" at delta {numeral(audit.budget.delta, 4)}, which it claims"
             )
             continue
-        assert found.verdict is not AuditVerdict.REFUTED, (
-            f"epsilon is at least {numeral(found.epsilon_lower, 4)} where "
-            f"{numeral(found.budget.epsilon, 4)} is claimed"
+        assert audit.verdict is not AuditVerdict.REFUTED, (
+            f"epsilon is at least {numeral(audit.epsilon_lower, 4)} where "
+            f"{numeral(audit.budget.epsilon, 4)} is claimed"
         )
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check, what it asks and how to mend what fails it.
+    """A check, its requirement and advice for a failure.
 
     Attributes
     ----------
     function : callable
-        Raises `AssertionError` where the mechanism fails; the first line of its help is what it
-        asks.
+        A function that raises `AssertionError` if the mechanism fails; the first line of its
+        docstring is the requirement.
     mend : str
-        A sentence.
+        Advice on how to fix a failure.
     """
 
     function: Callable[[Mechanism], None]
@@ -827,11 +832,11 @@ class Check:
 
     @property
     def asks(self) -> str:
-        """What it asks, in a sentence."""
+        """The requirement, in a sentence."""
         return (self.function.__doc__ or "").splitlines()[0]
 
     def __call__(self, mechanism: Mechanism) -> None:
-        """Raise `AssertionError` where the mechanism fails."""
+        """Raise `AssertionError` if the mechanism fails."""
         self.function(mechanism)
 
 
@@ -896,10 +901,10 @@ CHECKS: dict[str, Check] = {
 }  # fmt: skip
 
 
-# How far one person can move what is released, by a search and by what is drawn -----------------
+# A search for how far one person can move a release, in units of the simulated noise. -------------
 
-# No formula of dpviz is used: neighbouring rows are searched, the statistic that is released is
-# evaluated on them, and its distance is in units of the noise that is really drawn.
+# This search uses no formula of dpviz. It evaluates the released statistic on neighbouring rows,
+# and measures the distance in units of the simulated noise.
 
 _SAMPLES = 40_000
 
@@ -908,7 +913,7 @@ _SAMPLES = 40_000
 def noise_variances(mechanism: AdditiveMechanism, d: int) -> tuple[float, ...]:
     """Return the variance of each upper-triangle entry of the standard noise.
 
-    Measured on 40,000 draws and rounded to a quarter. The standard error of a variance is at most
+    Measured on 40,000 samples and rounded to a quarter. The standard error of a variance is at most
     sqrt(5/40,000) = 1.1 % of it (Laplace; Gaussian 0.7 %), so 0.125 is more than 6 standard errors
     for variances up to 1.8 and, for Laplace noise of variance 2, still 5.6.
     """
@@ -916,15 +921,15 @@ def noise_variances(mechanism: AdditiveMechanism, d: int) -> tuple[float, ...]:
     problem = Problem(10, d, 1, Relation.REPLACE, domain)
     noise = mechanism.standard_noise(problem, Draws.batch(generator(2, "law", d), _SAMPLES))
     rows, columns = np.triu_indices(d)
-    packed = noise[:, rows, columns]
-    covariance = packed.T @ packed / _SAMPLES
-    rounded = np.round(4 * np.diag(covariance)) / 4
-    # Independent entries: correlations are within 6.1/sqrt(N) = 0.031 of zero.
+    entries = noise[:, rows, columns]
+    covariance = entries.T @ entries / _SAMPLES
+    variances = np.round(4 * np.diag(covariance)) / 4
+    # The noise entries count as independent if correlations are within 6.1/sqrt(N) = 0.031 of 0.
     scale = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(scale, scale) - np.eye(len(scale))
-    if np.abs(correlation).max() > 0.031 or np.abs(np.diag(covariance) - rounded).max() > 0.13:
-        raise LookupError(f"{mechanism.text} draws dependent entries; it needs its own account")
-    return tuple(float(value) for value in rounded)
+    if np.abs(correlation).max() > 0.031 or np.abs(np.diag(covariance) - variances).max() > 0.13:
+        raise LookupError(f"the noise of {mechanism.text} has dependent entries: no check applies")
+    return tuple(float(value) for value in variances)
 
 
 @cache
@@ -934,7 +939,7 @@ def worst_pair(
     """Return the largest weighted norm of the upper triangle of D = vv' - ww' that a search finds.
 
     Starts are random rows, corners, coordinate vectors and their halves; each climbs by random
-    steps that shrink, moving one row or both. What comes back is attained, so it is never above
+    steps that shrink, moving one row or both. The returned value is attained, so it is never above
     the true sensitivity.
     """
     rng = generator(4, "pairs", kind, d, str(relation), norm)
@@ -944,13 +949,15 @@ def worst_pair(
     def inside(rows: FloatArray) -> FloatArray:
         if kind == "box":
             return np.clip(rows, -1, 1)
-        drawn: FloatArray = rows / np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True))
-        return drawn
+        clipped_rows: FloatArray = rows / np.maximum(
+            1.0, np.linalg.norm(rows, axis=1, keepdims=True)
+        )
+        return clipped_rows
 
     def size(v: FloatArray, w: FloatArray) -> FloatArray:
-        moved = (v[:, :, None] * v[:, None, :] - w[:, :, None] * w[:, None, :])[:, *upper]
-        measured: FloatArray = np.linalg.norm(moved * weight, ord=norm, axis=1)
-        return measured
+        difference = (v[:, :, None] * v[:, None, :] - w[:, :, None] * w[:, None, :])[:, *upper]
+        norms: FloatArray = np.linalg.norm(difference * weight, ord=norm, axis=1)
+        return norms
 
     corners = rng.choice([-1.0, 1.0], (40, d))
     coordinates = np.eye(d)[rng.integers(d, size=40)]
@@ -958,7 +965,7 @@ def worst_pair(
     v = inside(starts * (2.0 if kind == "ball" else 1.0))
     w = inside(starts[rng.permutation(120)] * 2.0) * (relation is Relation.REPLACE)
     if relation is Relation.REPLACE:
-        # Two coordinate vectors, and two corners that agree in half of their signs.
+        # Start at two unit vectors, and at two corners that agree in half of their signs.
         halves = np.where(np.arange(d) < d // 2, -1.0, 1.0)
         v = np.concatenate([v, inside(np.array([np.eye(d)[0], np.ones(d)]))])
         w = np.concatenate([w, inside(np.array([np.eye(d)[1], halves]))])
@@ -977,16 +984,16 @@ def worst_pair(
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search found, in the norm of the noise that is drawn, in units of A.
+    """Result of a search, in the norm of the simulated noise, in units of A.
 
     Attributes
     ----------
     declared : float
-        The sensitivity that the part states, for the noise that is drawn at the calibrated scale.
+        The sensitivity that the part states, for noise at the calibrated scale.
     attained : float
-        That of the worst pair found.
+        The distance of the worst pair found by the search.
     scale : float
-        Of the noise that is drawn.
+        Scale of the simulated noise.
     """
 
     declared: float
@@ -997,7 +1004,7 @@ class Searched:
 def searched(mechanism: AdditiveMechanism, problem: Problem, budget: Budget) -> Searched | None:
     """Return the search for a mechanism with one Gaussian or Laplace part, or None for others.
 
-    None too if people add the noise: what they publish is not the mean that is simulated.
+    None also if people add the noise themselves: they do not publish the simulated mean.
     """
     calibration = mechanism.calibrate(problem, budget)
     if len(calibration.parts) != 1 or not mechanism.central:
@@ -1006,11 +1013,11 @@ def searched(mechanism: AdditiveMechanism, problem: Problem, budget: Budget) -> 
     kind, d, scale = problem.domain.kind, problem.d, calibration.scale
     if isinstance(part, GaussianPart):
         stds = np.sqrt(np.asarray(noise_variances(mechanism, d)))
-        norm, stated = 2, part.std
+        norm, sensitivity = 2, part.std
     elif isinstance(part, LaplacePart):
-        stds = np.sqrt(np.asarray(noise_variances(mechanism, d)) / 2)  # Lap(b) has variance 2 b^2
-        norm, stated = 1, part.scale
+        stds = np.sqrt(np.asarray(noise_variances(mechanism, d)) / 2)  # Lap(b) has variance 2 b^2.
+        norm, sensitivity = 1, part.scale
     else:
         return None
-    found = worst_pair(kind, d, problem.relation, norm, tuple((1 / stds).tolist())) / problem.n
-    return Searched(part.sensitivity * scale / stated, found, scale)
+    reach = worst_pair(kind, d, problem.relation, norm, tuple((1 / stds).tolist())) / problem.n
+    return Searched(part.sensitivity * scale / sensitivity, reach, scale)

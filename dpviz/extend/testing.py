@@ -1,4 +1,4 @@
-"""The contract suite for a mechanism of anybody's: `check_mechanism`, and a report of it.
+"""The contract suite for custom mechanisms: `check_mechanism`, and its report.
 
 The contract tests of the repository run the same checks over the mechanisms of this package.
 """
@@ -23,16 +23,16 @@ _MOST = 300
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check said of one variant.
+    """Result of one check on one variant.
 
     Attributes
     ----------
     mechanism : str
         Text of the variant.
     check, asks, mend : str
-        Its name, what it asks and how to mend what fails it.
+        Name of the check, its requirement and its advice for a failure.
     seen : str
-        What failed; empty where the check passed.
+        The failures, empty if the check passed.
     """
 
     mechanism: str
@@ -49,7 +49,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """What every check said of every variant of a mechanism."""
+    """Results of all checks of every variant of a mechanism."""
 
     findings: tuple[Finding, ...]
 
@@ -60,33 +60,33 @@ class Report:
 
     @property
     def failed(self) -> tuple[Finding, ...]:
-        """What did not pass."""
+        """Findings that did not pass."""
         return tuple(one for one in self.findings if not one.passed)
 
     def __str__(self) -> str:
-        """Return the report as lines: what fails, with how to mend it."""
+        """Return the report as lines: the failures, and ways to fix them."""
         return report(self.findings)
 
 
 def report(findings: Sequence[Finding]) -> str:
-    """Return what was found as lines: each cause once, what it fails, and how to mend it."""
+    """Return the findings as lines: each cause once, the failed checks, and a fix."""
     names = ", ".join(dict.fromkeys(one.mechanism for one in findings))
-    failed = [one for one in findings if not one.passed]
-    lines = [f"{names}: {len(findings) - len(failed)} of {len(findings)} checks pass."]
+    failures = [one for one in findings if not one.passed]
+    lines = [f"{names}: {len(findings) - len(failures)} of {len(findings)} checks pass."]
     causes: dict[str, list[Finding]] = {}
-    for one in failed:
+    for one in failures:
         causes.setdefault(one.seen, []).append(one)
-    for seen, found in causes.items():
-        checks = list(dict.fromkeys(one.check for one in found))
-        asks, mend = found[0].asks, found[0].mend
-        if len(checks) > 1:  # what each asks cannot be told before what stops them all is gone
+    for cause, finds in causes.items():
+        checks = list(dict.fromkeys(one.check for one in finds))
+        asks, mend = finds[0].asks, finds[0].mend
+        if len(checks) > 1:  # If one cause fails several checks, report this cause first.
             asks = f"one cause fails these {len(checks)} checks."
             mend = "Mend this first, and check again."
-        variants = ", ".join(dict.fromkeys(one.mechanism for one in found))
+        variants = ", ".join(dict.fromkeys(one.mechanism for one in finds))
         lines += [
             "",
             f"✗ {', '.join(checks)} ({variants}): {asks}",
-            f"  seen: {seen}",
+            f"  seen: {cause}",
             f"  mend: {mend}",
         ]
     return "\n".join(lines)
@@ -107,19 +107,19 @@ def check_mechanism(
     raises : bool
         Whether a failure raises `AssertionError` with the report, as in a test of your own.
     progress : callable, optional
-        Told the name of each check before it runs.
+        A function that is called with the name of each check before it runs.
 
     Returns
     -------
     Report
-        Prints as lines; ``passed`` says whether every check did.
+        The report, which prints as lines; ``passed`` is true if every check passed.
 
     Raises
     ------
     WrongArgument
-        If it is no mechanism, or Python runs with assertions off.
+        If the argument is not a mechanism, or Python runs with assertions off.
     AssertionError
-        If a check fails and ``raises`` is said.
+        If a check fails and ``raises`` is true.
 
     Examples
     --------
@@ -129,46 +129,46 @@ def check_mechanism(
     gaussian: 27 of 27 checks pass.
     """
     if sys.flags.optimize:
-        raise WrongArgument("Checks are assertions: run Python without -O.")
+        raise WrongArgument("The checks are assertions, which -O removes: run Python without -O.")
     if inspect.isclass(mechanism) and issubclass(mechanism, Mechanism):
         if inspect.isabstract(mechanism):
-            left = ", ".join(sorted(mechanism.__abstractmethods__))
-            raise WrongArgument(f"{mechanism.__name__} cannot run: it must define {left}.")
+            abstract = ", ".join(sorted(mechanism.__abstractmethods__))
+            raise WrongArgument(f"{mechanism.__name__} cannot run: it must define {abstract}.")
         variants = variants_of(mechanism)
     elif isinstance(mechanism, Mechanism):
         variants = [mechanism]
     else:
         kind = type(mechanism).__name__
         raise WrongArgument(f"mechanism must be a Mechanism or a class of them; got {kind}.")
-    found = Report(
+    result = Report(
         tuple(
             Finding(variant.text, name, check.asks, check.mend, _seen(variant, name, progress))
             for variant in variants
             for name, check in CHECKS.items()
         )
     )
-    if raises and not found.passed:
-        raise AssertionError(str(found))
-    return found
+    if raises and not result.passed:
+        raise AssertionError(str(result))
+    return result
 
 
 def _seen(mechanism: Mechanism, name: str, progress: Callable[[str], None] | None) -> str:
-    """Return what fails, in a line; nothing where the check passes."""
+    """Return the failure in one line, or an empty text if the check passes."""
     if progress is not None:
         progress(f"{mechanism.text}: {name}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # an overflow is a fault too
+            warnings.simplefilter("error")  # Numerical overflow counts as a failure too.
             CHECKS[name](mechanism)
-    except Exception as raised:  # whatever an author's code raises is what was seen
+    except Exception as raised:  # Report any error of an author's mechanism.
         error: BaseException = raised
         if isinstance(raised, CannotRun):
             if raised.__cause__ is None:
                 return printable(raised, _MOST)
-            error = raised.__cause__  # whose words are safe here, where rows are made up
+            error = raised.__cause__  # This error may be shown: the rows are synthetic.
         words = str(error).strip()
         if isinstance(error, AssertionError):
-            # a bare assertion says what it asks for in its own line
+            # An assertion without a message is reported by its source line.
             line = traceback.extract_tb(error.__traceback__)[-1].line or name
             return printable(words or line.removeprefix("assert "), _MOST)
         last = traceback.extract_tb(error.__traceback__)[-1]

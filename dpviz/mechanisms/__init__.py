@@ -1,8 +1,8 @@
-"""Discovery of mechanisms: one for each public module here, and the mechanisms of plugins.
+"""Find all mechanisms: one in each public module of this package, and all in plugins.
 
-Nothing is registered. A new file appears in lists, pages, the command line
-and the contract tests by being here; what packages and plugins offer
-(`dpviz.core.plugins`) appears in lists, pages and the command line.
+No registration is needed: a new file in this folder appears in lists, pages, the command line and
+the contract tests. Mechanisms of packages and plugins (`dpviz.core.plugins`) appear in lists, pages
+and the command line.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ ALL = "all"
 
 @cache
 def all_mechanisms() -> dict[str, type[Mechanism]]:
-    """Return every mechanism class by key, in their order, ours first.
+    """Return every mechanism class by key: dpviz's own first, each group by ``info.order``.
 
     Raises
     ------
     TypeError
         If a module of this package does not define exactly one concrete mechanism.
     InvalidSetting
-        If what another package or a plugin offers is none, or its name is taken.
+        If a plugin cannot be loaded, or a mechanism's name is already taken.
     """
     classes = [
         only_class(module, Mechanism, "mechanism")  # type: ignore[type-abstract]
@@ -51,8 +51,8 @@ def all_mechanisms() -> dict[str, type[Mechanism]]:
 
 
 def _brought(ours: Mapping[str, type[Mechanism]]) -> dict[str, type[Mechanism]]:
-    """Return the mechanisms that packages and plugins offer, in their order."""
-    # a plugin runs once, and its measures are listed when this room is loaded
+    """Return the mechanisms that packages and plugins offer, sorted by ``info.order``."""
+    # A plugin file runs only once. Metrics are loaded first, so that they list the file's measures.
     import dpviz.core.metrics  # noqa: F401
 
     mechanisms = kept_apart(
@@ -71,10 +71,10 @@ def mechanisms_among(objects: Iterable[object]) -> list[type[Mechanism]]:
 
 
 def featured() -> tuple[str, ...]:
-    """Return the keys shown before a user chooses, the recommended ones first.
+    """Return the keys shown before a user chooses, with recommended mechanisms first.
 
-    That is the best with a delta, then the best without one. A plugin's mechanisms come between
-    them, because somebody named the plugin.
+    The best approximate mechanism comes first, the best pure mechanism second. A plugin's
+    mechanisms come between them, because somebody named the plugin.
     """
     everything = all_mechanisms()
     shown = {key: cls() for key, cls in everything.items() if cls.ours and cls.info.featured}
@@ -89,13 +89,13 @@ def featured() -> tuple[str, ...]:
 
 
 def parse_variant(text: str | Declared | type[Declared]) -> Mechanism:
-    """Return the mechanism a variant's text names, with its parameters set.
+    """Return the mechanism with the key and the parameters that a text states.
 
     Parameters
     ----------
     text : str or Mechanism
-        A key, or a key and parameters: ``mvg[theorem=3,tail=tight]``. A mechanism is itself, and a
-        class of them its default variant.
+        A key, or a key and parameters: ``mvg[theorem=3,tail=tight]``. A mechanism is returned
+        unchanged; a class gives its default variant.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def parse_variant(text: str | Declared | type[Declared]) -> Mechanism:
     if isinstance(text, type) and issubclass(text, Mechanism):
         return text()
     if not isinstance(text, str):
-        raise InvalidSetting("mechanism", "a mechanism or its text", text, "--mechanism")
+        raise InvalidSetting("mechanism", "a mechanism or its name", text, "--mechanism")
     key, bracket, rest = text.strip().partition("[")
     mechanisms = all_mechanisms()
     if key not in mechanisms:
@@ -124,21 +124,21 @@ def parse_variant(text: str | Declared | type[Declared]) -> Mechanism:
 
 
 def parse_variants(texts: Sequence[str | Declared]) -> list[Mechanism]:
-    """Return the variants named, without repeats, in the order named.
+    """Return the mechanisms that texts name, without repeats, in the given order.
 
-    Nothing named means ``all``: every mechanism with its default parameters, except a mechanism of
-    which a variant is named beside ``all``.
+    An empty sequence means ``all``: every mechanism with its default parameters. A variant named
+    beside ``all`` replaces its mechanism's default.
 
     Raises
     ------
     InvalidSetting
-        If a text names nothing, or two different mechanisms have one text.
+        If a text names no mechanism, or two different mechanisms have the same text.
     """
     named = list(dict.fromkeys(parse_variant(text) for text in texts if text != ALL))
     by_text: dict[str, Mechanism] = {}
     for mechanism in named:
         if by_text.setdefault(mechanism.text, mechanism) != mechanism:
-            allowed = "of different names: results are told apart by them"
+            allowed = "of different names, because results are labelled by name"
             raise InvalidSetting("mechanisms", allowed, f"{mechanism.text} twice", "--mechanism")
     if texts and ALL not in texts:
         return named
@@ -153,15 +153,15 @@ def with_parameter(texts: Sequence[str], assignment: str) -> tuple[str, ...]:
     Parameters
     ----------
     texts : sequence of str
-        Variants; empty for all.
+        Texts of variants; an empty sequence means all.
     assignment : str
-        ``mechanism.parameter=value``: changes every variant of that mechanism,
-        or adds one to all.
+        ``mechanism.parameter=value``: an assignment that changes every listed variant of that
+        mechanism; with ``all``, it adds a variant if none is listed.
 
     Raises
     ------
     InvalidSetting
-        If the assignment is not of that form, or names what is not there.
+        If the assignment has another form, or its mechanism or parameter is not available.
     """
     path, equals, value = assignment.partition("=")
     key, dot, name = path.strip().partition(".")
@@ -176,6 +176,6 @@ def with_parameter(texts: Sequence[str], assignment: str) -> tuple[str, ...]:
         changed.append(text)
     if not any(text != ALL and parse_variant(text).key == key for text in texts):
         if texts and ALL not in texts:
-            raise InvalidSetting("set", "of a mechanism that is compared", assignment, "--set")
+            raise InvalidSetting("set", "for a mechanism that is compared", assignment, "--set")
         changed = [*(texts or (ALL,)), type(base).from_texts({name.strip(): value}).text]
     return tuple(changed)

@@ -1,10 +1,10 @@
 """The contract of every mechanism.
 
-A mechanism is a frozen dataclass in a file of its own; the file's name is its
-key. Its fields are its tuning parameters, declared with `dpviz.core.params`. It
-holds no data, no budget and no randomness.
+A mechanism is a frozen dataclass in a file of its own; the file's name is its key. The fields are
+the mechanism's tuning parameters, declared with `dpviz.core.params`. A mechanism holds no data, no
+budget and no randomness.
 
-To add one, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
+To add a mechanism, copy ``_template.py`` and run ``pytest tests/contract -k KEY``.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from dpviz.sampling.limits import FreeNoise
 
 @dataclass(frozen=True)
 class Reference:
-    """One paper.
+    """Reference to a paper.
 
     Attributes
     ----------
     key : str
-        Of the entry: first author's name and year.
+        First author's name and year.
     kind : str
         ``inproceedings`` or ``article``.
     fields : tuple of (str, str)
@@ -73,7 +73,7 @@ class Reference:
 
     @property
     def bibtex(self) -> str:
-        """The entry."""
+        """The BibTeX entry."""
         lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in self.fields)
         return f"@{self.kind}{{{self.key.lower()},\n{lines}\n}}"
 
@@ -81,17 +81,17 @@ class Reference:
 def paper(
     key: str, author: str, title: str, where: str, year: int, *, journal: str = "", **more: str
 ) -> Reference:
-    """Return a paper of some proceedings, or of a journal.
+    """Return the reference to a paper in proceedings or in a journal.
 
     Parameters
     ----------
     key : str
         First author's name and year, as a mechanism's ``info.paper`` names them: ``Jiang2016``.
     author, title, where : str
-        As BibTeX has them; ``where`` are the proceedings.
+        The same fields as in BibTeX; ``where`` is the title of the proceedings.
     year : int
     journal : str
-        In the place of proceedings.
+        Name of the journal, used instead of ``where``.
     **more : str
         Further fields, such as ``eprint`` or ``doi``.
     """
@@ -103,73 +103,75 @@ def paper(
     return Reference(key, kind, tuple(fields))
 
 
-# Spending within this factor of the claim counts as all of it: calibrations
-# round to the safe side in the last digits.
+# A loss within this factor of the claim counts as equal to the claim, because calibrations round
+# the last digits to the safe side.
 _ALL_OF_IT = 1e-6
-# In ln epsilon, how closely the budget of one of a person's rows is found.
+# The search for the epsilon of a single row stops at this tolerance in ln epsilon.
 _CLOSE = 1e-12
-# Where a word begins inside a name such as HalfTheNoise.
+# This pattern finds the start of each later word in a name such as HalfTheNoise.
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True, kw_only=True)
 class MechanismInfo:
-    """Facts about a mechanism that cards and lists show.
+    """Facts about a mechanism that privacy cards and lists show.
 
-    Defaults describe the mechanism of an author who leaves a fact out.
+    The defaults suit a custom mechanism whose author leaves a fact out.
 
     Attributes
     ----------
     label : str
         Short display name, unique.
     summary : str
-        One sentence: what it does.
+        One sentence on the work of the mechanism.
     paper : str
-        Authors, year and algorithm; ``dpviz`` for our own.
+        Authors, year and algorithm; ``dpviz`` for mechanisms of dpviz itself.
     references : tuple of Reference
-        Entries of those papers that no other mechanism's file has.
+        Entries of those papers that no other mechanism's file lists.
     url : str
-        Where to read the source, or empty.
+        Web address of the source, or empty.
     family : str
-        Groups mechanisms by their noise: ``laplace``, ``gaussian``, ``wishart``,
-        ``subspace``, ``directional``, ``data``, ``iterative``, ``baseline``; ``other``.
+        Group of the mechanism, by its noise: ``laplace``, ``gaussian``, ``wishart``, ``subspace``,
+        ``directional``, ``data``, ``iterative``, ``baseline``; ``other``.
     release : str
-        ``matrix``, ``subspace`` or ``data``: what every release has, see `Mechanism.releases`.
+        ``matrix``, ``subspace`` or ``data``: what every release contains, see `Mechanism.releases`.
     guarantee : str
-        ``pure``, ``approximate`` or ``none``.
+        Kind of claim: ``pure``, ``approximate`` or ``none``.
     order : int
-        Fixed place in lists, unique; adding a mechanism moves no other. Mechanisms of other
+        Fixed, unique position in lists, so that a new mechanism moves no other. Mechanisms of other
         packages come last.
     law, calibration : str
-        LaTeX of the released law and of how its scale follows from the budget.
+        LaTeX of the release's distribution and of how its scale follows from the budget.
     complexity : str
-        Cost of one release, such as ``d^3``.
+        Computing cost of one release, such as ``d^3``.
     advice : str
-        One sentence: when to use it.
+        One sentence on when to use the mechanism.
     featured : bool
-        Whether it is shown before the user chooses.
+        Whether pages show the mechanism before the user chooses.
     highlight : int
-        Its colour, by place in `dpviz.report.figures.theme.HIGHLIGHTS` from 1, unique; 0 draws it
-        thin and grey.
+        Position of the mechanism's colour in `dpviz.report.figures.theme.HIGHLIGHTS`, from 1,
+        unique; 0 plots it thin and grey.
     psd : bool
         Whether the released matrix is always positive semi-definite.
     needs_rows : bool
-        Whether it must see the rows and not only (A, n).
+        Whether the mechanism needs the rows and not only (A, n).
     by_length : bool
-        Whether of the rows it asks no more than `dpviz.core.by_length.Lengths` tells: they need
-        not be in memory then.
+        Whether the summaries in `dpviz.core.by_length.Lengths` suffice, so that rows need not be in
+        memory.
+    passes : int
+        How often a release reads the rows, a block at a time; 0 if it needs all rows in memory at
+        once.
     redraws : bool
-        Whether a changed epsilon draws afresh instead of rescaling one draw.
+        Whether a changed epsilon needs new random noise instead of rescaled noise.
     timed : bool
-        Whether the time of a release depends on the data, as with samplers that reject. Anyone who
-        sees the time then learns something that no guarantee covers.
+        Whether the run time of a release depends on the data, as in rejection samplers. The
+        guarantee does not cover information in the run time.
     discrete : str
-        Which discrete noise makes a release by this mechanism safe on a computer:
-        ``discrete Gaussian`` or ``discrete Laplace``; empty where no such sampler
-        is known.
+        Discrete noise that makes a release by this mechanism safe on a computer: ``discrete
+        Gaussian`` or ``discrete Laplace``; empty if no such sampler is known.
     precision : tuple of str
-        Parameters of the variants that stand on the Precision page, such as
-        ``theorem=3``; an empty text is the default variant.
+        Parameters of the variants that the Precision page lists, such as ``theorem=3``; an empty
+        text is the default variant.
     """
 
     label: str
@@ -190,27 +192,28 @@ class MechanismInfo:
     psd: bool = False
     needs_rows: bool = False
     by_length: bool = False
+    passes: int = 0
     redraws: bool = False
     timed: bool = False
     discrete: str = ""
     precision: tuple[str, ...] = ()
 
 
-# A person's rows, as an author writes of one --------------------------------
+# Methods for one row, extended to a person with several rows -----------------
 
 
 @dataclass(frozen=True)
 class _OneRow:
-    """The problem and budget of one row that protect a person with several rows.
+    """Problem and budget for one row that protect a person with several rows.
 
     Attributes
     ----------
     problem : Problem
-        The same with a row for the unit.
+        The problem with one row as its unit.
     budget : Budget
-        What one row may cost, so that all rows of a person cost what was asked for.
+        Budget of one row at which all rows of a person together meet the person's budget.
     by_parts : bool
-        Whether `for_person` of each part accounts for a person; else `group_budget` does, of all.
+        Whether `for_person` converts each part; otherwise `group_budget` converts the whole loss.
     """
 
     problem: Problem
@@ -220,26 +223,26 @@ class _OneRow:
 
 @lru_cache(maxsize=4096)
 def _of_one_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> _OneRow:
-    """Return the problem and the budget of one row behind those of a person with m rows.
+    """Return the problem and budget for one row that protect a person with m rows.
 
-    A mechanism of which only the claim is known is asked for `budget_of_one_row`, and so is a pure
-    one: that is m times the noise. Where parts say what is done, the budget of the row is the one
-    at which they, each for a person, cost what they cost a row at the person's budget: of Gaussian
-    noise mu is m times smaller, so its scale m times larger, and no more than the account says is
-    taken from a claim that spends less, or more, than it says.
+    A pure mechanism, or one with only a claim, gets `budget_of_one_row` (if pure: m times the
+    noise). If parts describe the release, `for_person` converts each part. The row's budget is then
+    such that the converted parts lose as much privacy as the row's parts at the person's budget.
+    For Gaussian noise, mu is m times smaller and the scale m times larger. The target is the
+    accounted loss, even if the claim states more or less.
 
     Notes
     -----
-    **Safe side.** For a person `for_person` bounds each part given those before it. Parts compose
-    adaptively, so their account bounds all of the release; the search ends where that account is
-    at most the one of a row, never above. Gaussian parts may moreover say no more than that all
-    together are mu-GDP for a row (a pass over batches states one part, as a row is in one of them):
-    m steps from row to row are then m mu-GDP (Dong, Roth & Su 2022, Theorem 2.14).
+    **Safe side.** `for_person` bounds each part given the earlier ones. Parts compose adaptively,
+    so their accounting bounds the whole release. The search ends where the person's loss is at most
+    the row's target, never above. Gaussian parts may only state that all together are mu-GDP for a
+    row (a pass over batches states one part, as a row is in one batch). Then m changes of one row
+    each are m mu-GDP (Dong, Roth & Su 2022, Theorem 2.14).
 
     Raises
     ------
     CannotRun
-        If there is no such budget, or the mechanism cannot run with it.
+        If no such budget exists, or the mechanism cannot run with it.
     """
     row, m = replace(problem, rows_a_person=None), problem.together
     pure = mechanism.info.guarantee == "pure"
@@ -261,7 +264,7 @@ def _of_one_row(mechanism: Mechanism, problem: Problem, budget: Budget) -> _OneR
 
 
 def _describe(mechanism: Mechanism, row: Problem, budget: Budget, parts: Sequence[Part]) -> bool:
-    """Return whether parts say what a release does, each on any tables."""
+    """Return whether the parts describe the whole release, each part for arbitrary tables."""
     tested = any(isinstance(part, ApproximatePart) for part in parts)
     return bool(parts) and not tested and mechanism.row_profile(row, budget) is None
 
@@ -269,7 +272,7 @@ def _describe(mechanism: Mechanism, row: Problem, budget: Budget, parts: Sequenc
 def _same_cost(
     mechanism: Mechanism, row: Problem, budget: Budget, whole: Sequence[Part], m: int
 ) -> Budget:
-    """Return the budget of a row at which a person's rows cost what a row does at the budget."""
+    """Return the row budget at which a person's rows lose as much as one row at ``budget``."""
     claim = mechanism.claim(row, budget) or budget
 
     def cost(parts: Sequence[Part]) -> float:
@@ -285,12 +288,12 @@ def _same_cost(
 
     @lru_cache(maxsize=64)
     def excess(epsilon: float) -> float:
-        """Return the logarithm of a person's cost over the target, at most 0 on the safe side."""
+        """Return ln(person's loss/target), at most 0 on the safe side."""
         parts = [for_person(part, m) for part in mechanism.calibrate(row, at(epsilon)).parts]
         return math.log(max(cost(parts), 1e-300) / target)
 
     gaussian = accounting.composition_of(whole).gaussian
-    if gaussian:  # where noise follows the exact profile, as most does, it is known at once
+    if gaussian:  # For Gaussian noise the exact profile gives the row's epsilon directly.
         exact = epsilon_of(budget.delta / m, target / m) * (1 - _CLOSE)
         if least <= exact <= budget.epsilon and -4 * _CLOSE < excess(exact) <= 0:
             return at(exact)
@@ -298,7 +301,7 @@ def _same_cost(
     while excess(low) > 0:
         if low == least:
             raise CannotRun(
-                mechanism.text, f"{m:,} rows of a person leave one row less than {numeral(least)}"
+                mechanism.text, f"{m:,} rows a person need a row epsilon below {numeral(least)}"
             )
         low = max(low / 2, least)
     high = low
@@ -312,13 +315,13 @@ def _same_cost(
         )
     )
     step = _CLOSE
-    while excess(log_ratio) > 0:  # to the safe side, on which the low end is
+    while excess(log_ratio) > 0:  # Move towards `low`, which is on the safe side.
         log_ratio, step = max(log_ratio * (1 - step), low), 2 * step
     return at(log_ratio)
 
 
 def _of_person(spent: Spent, claim: Budget, rows: int) -> Spent:
-    """Return what a row's cost is for a person, whatever the mechanism: `group_budget`."""
+    """Return the loss for a person from a row's loss by `group_budget`, for any mechanism."""
     if spent.epsilon == math.inf or (spent.epsilon == 0 and spent.delta == 0):
         return spent
     low, high = EPSILON_RANGE
@@ -331,7 +334,7 @@ def _of_person(spent: Spent, claim: Budget, rows: int) -> Spent:
         exact=False,
         source=f"group privacy of {rows:,} rows, each: {spent.source}",
         delta_at_epsilon=delta if grown.epsilon <= claim.epsilon else None,
-        total_variation=None if apart is None else min(1.0, rows * apart),  # triangle inequality
+        total_variation=None if apart is None else min(1.0, rows * apart),
     )
 
 
@@ -339,12 +342,12 @@ _OF_ONE_ROW = (
     "calibrate", "spent", "row_profile", "verdict", "evidence", "limits", "advised_rank",
     "aims_at", "target", "releases",
 )  # fmt: skip
-"""The methods that an author writes of one row, and that `_for_person` lets be asked of more."""
+"""Methods that an author writes for one row; `_for_person` extends them to several rows."""
 
 
 def _for_person(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method written of one row, which answers for a person with several rows too."""
-    before = 1 if name == "target" else 0  # of its arguments, the problem and the budget
+    """Return a method for one row, extended to a person with several rows."""
+    before = 1 if name == "target" else 0  # `target` has one argument before problem and budget.
 
     signature = inspect.signature(method)
 
@@ -355,7 +358,7 @@ def _for_person(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         problem, budget = given[before : before + 2]
         if problem.together == 1:
             return method(self, *given)
-        if name == "row_profile":  # that of a row is not that of a person
+        if name == "row_profile":  # One row's profile does not hold for a person's several rows.
             return None
         try:
             one = _of_one_row(self, problem, budget)
@@ -364,9 +367,9 @@ def _for_person(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
                 return error.reason if name == "limits" else None
             raise
         if one.by_parts and name in ("spent", "verdict"):
-            return method(self, *given)  # the parts of `calibrate` are those of a person
+            return method(self, *given)  # `calibrate` already returns a person's parts.
         row = one.problem, one.budget
-        # a claim for a row, and no less, is what `group_budget` makes a person's of
+        # A row's loss is compared with a row's claim. `group_budget` then derives a person's loss.
         costs = (self.spent(*row),) if name in ("verdict", "evidence") else ()
         answer = method(self, *given[:before], *row, *costs)
         return _answer_for_person(self, name, answer, one, given)
@@ -377,9 +380,9 @@ def _for_person(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
 def _answer_for_person(
     mechanism: Mechanism, name: str, answer: Any, one: _OneRow, given: Sequence[Any]
 ) -> Any:
-    """Return what a method's answer for one row is for a person."""
+    """Convert a method's answer for one row into the answer for a person."""
     if name == "calibrate":
-        # what no part describes has none: a row's would be taken for a person's
+        # Without `by_parts` no parts are returned: readers would take a row's parts for a person's.
         parts = [for_person(part, given[0].together) for part in answer.parts if one.by_parts]
         return replace(answer, parts=tuple(parts))
     if name not in ("spent", "evidence"):
@@ -398,9 +401,9 @@ def _answer_for_person(
 class Mechanism(Declared, ABC):
     """Base of all mechanisms: a frozen dataclass whose fields are its tuning parameters.
 
-    A class of your own states ``info``, `calibrate`, `release_many` and `evidence`, and is handed
-    to the functions of `dpviz` as it is. It speaks of one row: where a person with several is
-    protected the same methods are asked for the smaller budget that one row then has.
+    A custom class states ``info``, `calibrate`, `release_many` and `evidence`; pass it to the
+    functions of `dpviz` as it is. Its methods treat one row. To protect a person with several rows,
+    dpviz calls the same methods with the smaller budget of one row.
 
     Examples
     --------
@@ -423,16 +426,16 @@ class Mechanism(Declared, ABC):
     info: ClassVar[MechanismInfo]
     key: ClassVar[str]
     follows_allocation: ClassVar[bool] = False
-    """Whether its noise is shaped by the problem's allocation."""
+    """Whether the problem's allocation shapes the noise."""
 
     ours: ClassVar[bool]
-    """Whether it is one of this package's, whose accounts the tests check by other code."""
+    """Whether the class is in this package, so that tests check its accounting by other code."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         package, _, module = cls.__module__.rpartition(".")
         cls.ours = package == __name__.rpartition(".")[0]
-        # elsewhere many classes may share a file, and a notebook has no name
+        # The key is the class name: a file may hold many classes, and a notebook has no file name.
         cls.key = module if cls.ours else _WORD.sub("_", cls.__name__).lower()
         for name in vars(cls).keys() & set(_OF_ONE_ROW):
             setattr(cls, name, _for_person(name, vars(cls)[name]))
@@ -442,22 +445,22 @@ class Mechanism(Declared, ABC):
         """Return the command-line spelling of a parameter of this mechanism."""
         return f"--set {cls.key}.{name}"
 
-    # What an author writes -------------------------------------------------
+    # Methods that the author of a mechanism writes --------------------------
 
     @abstractmethod
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the noise that meets the claim; rounds to the safe side."""
+        """Return the noise that meets the claim, rounded to the safe side."""
 
     @abstractmethod
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return one release per draw; the only randomised method."""
+        """Return one release per repetition; only this method is randomised."""
 
     @abstractmethod
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return one sentence: why the verdict is what it is."""
+        """Return one sentence that explains the verdict."""
 
     def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return why this mechanism cannot run here, or None if it can."""
+        """Return why this mechanism cannot run in this setting, or None if it can."""
         return None
 
     @property
@@ -471,25 +474,30 @@ class Mechanism(Declared, ABC):
         return self.info.by_length
 
     @property
+    def passes(self) -> int:
+        """How often a release reads the rows in blocks; once if summaries by length suffice."""
+        return self.info.passes or int(self.needs_rows and self.by_length)
+
+    @property
     def central(self) -> bool:
-        """Whether one curator sees all rows, as who makes a real release does."""
+        """Whether one curator sees all rows, as the maker of a real release does."""
         return True
 
     @property
     def quick(self) -> bool:
-        """Whether 10,000 repetitions take seconds; searches leave slower mechanisms out."""
+        """Whether 10,000 repetitions take only seconds; searches skip slower mechanisms."""
         return "d^4" not in self.info.complexity
 
     @property
     def quicker(self) -> Mechanism:
-        """A quicker variant for searches, or the mechanism itself."""
+        """A quicker variant of the mechanism for searches, or the mechanism itself."""
         return self
 
     @property
     def needs_row_bound(self) -> bool:
-        """Whether a public bound on the rows must be declared for its guarantee to mean anything.
+        """Whether the guarantee requires a declared public bound on the rows.
 
-        Not where every row's part in the release is bounded by the mechanism itself.
+        False if the mechanism itself bounds the influence of each row.
         """
         return True
 
@@ -498,45 +506,45 @@ class Mechanism(Declared, ABC):
         return Aim.COMPONENTS
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
-        """Return the moment of which a release without noise has the leading components.
+        """Return the moment whose leading components a noiseless release would have.
 
-        It is not private: exploring sets it beside A. By default ``data``; None where `aims_at`
-        says nothing.
+        This moment is not private; exploring compares it with A. The default is ``data``, or None
+        if `aims_at` names no quantity.
         """
         return data
 
     def releases(self, problem: Problem, budget: Budget) -> str:
-        """Return what a release holds in this setting: ``matrix``, ``subspace`` or ``data``.
+        """Return the content of a release in this setting: ``matrix``, ``subspace`` or ``data``.
 
-        By default ``info.release``. A mechanism that releases a matrix in some settings alone says
-        ``subspace`` there, for that is what can be counted on.
+        The default is ``info.release``. A mechanism that releases a matrix only in some settings
+        states ``subspace`` in ``info``, because every release has a subspace.
         """
         return self.info.release
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the actual privacy loss of a release, or None if no account gives it."""
+        """Return the actual privacy loss of a release, or None if no accounting gives it."""
         calibration = self.calibrate(problem, budget)
         if not (calibration.parts or self.ours):
-            return None  # ours release nothing of the data then; of others nobody knows it
-        # at the delta that is claimed: a pure claim has none, whatever the budget has
+            return None  # An external mechanism without declared parts has an unknown loss.
+        # The claim sets delta: a pure claim has delta 0, even if the budget's delta is above 0.
         return accounting.spent(calibration.parts, self.claim(problem, budget) or budget)
 
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile | None:
-        """Return the privacy profile of one row if the account's parts do not give it, or None."""
+        """Return one row's privacy profile if the parts do not give the profile, or None."""
         return None
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return the verdict on the claim; by default the actual against the claimed loss."""
+        """Return the verdict on the claim; by default from the actual and the claimed loss."""
         claim = self.claim(problem, budget)
         if claim is None and not self.ours:
             return Verdict.BASELINE
         if claim is None or spent is None:
             if not self.ours:
-                return Verdict.UNPROVEN  # nothing says what it spends
-            raise NotImplementedError(f"{self.key} must state its verdict: it has no account")
+                return Verdict.UNPROVEN  # The loss of an external mechanism is unknown here.
+            raise NotImplementedError(f"{self.key} must define its verdict: its loss is unknown")
         if spent.epsilon > claim.epsilon * (1 + _ALL_OF_IT):
             if not spent.exact:
-                return Verdict.UNPROVEN  # a bound above the claim refutes nothing
+                return Verdict.UNPROVEN  # An upper bound above the claim does not refute it.
             elsewhere = self.promised_elsewhere(problem, budget)
             return Verdict.REFUTED if elsewhere is None else Verdict.OUT_OF_SCOPE
         if spent.epsilon < claim.epsilon * (1 - _ALL_OF_IT):
@@ -544,22 +552,22 @@ class Mechanism(Declared, ABC):
         return Verdict.HOLDS
 
     def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the scope of the source's claim if it does not cover this setting.
+        """Return the scope of the source's claim, if the scope does not include this setting.
 
-        A phrase such as ``for zero-out neighbours``; None where the promise covers it.
+        A phrase such as ``for zero-out neighbours``; None if the claim covers the setting.
         """
         return None
 
     @property
     def dominates_input(self) -> bool:
-        """Whether the released matrix minus the exact one is always positive semi-definite."""
+        """Whether the released matrix minus the exact matrix is always positive semi-definite."""
         return False
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
         """Return how strongly to recommend this mechanism by default; None for never.
 
-        The strongest of those that can run is taken (`dpviz.simulation.defaults`), so ranks follow
-        measured regret and not opinion: see docs/defaults.md.
+        dpviz recommends the strongest mechanism that can run (`dpviz.simulation.defaults`). Ranks
+        follow measured regret and not opinion: see docs/defaults.md.
         """
         return None
 
@@ -570,7 +578,7 @@ class Mechanism(Declared, ABC):
 
     @property
     def releases_variances(self) -> bool:
-        """Whether all d noisy eigenvalues are released; by default if the matrix is."""
+        """Whether all d noisy eigenvalues are released; by default if the matrix is released."""
         return self.info.release == "matrix"
 
     def exact_loss(
@@ -580,25 +588,25 @@ class Mechanism(Declared, ABC):
         at_epsilons: tuple[float, ...],
         tables: Sequence[Tables],
     ) -> ExactLoss | None:
-        """Return the exact loss between some neighbours on the ball, or None if unknown.
+        """Return the exact loss between some neighbours on the ball, or None if it is unknown.
 
-        By default what an exact account says. To be given where the law of the release says more
-        than the account: audits then need no draw to refute a claim or to call it tight.
+        The default is exact accounting's loss. Override the method if the release's distribution
+        gives a sharper one: audits then need no simulation to refute a claim or to call it tight.
 
         Parameters
         ----------
         calibration : Calibration
-            On a ball.
+            Calibration of the mechanism on a ball.
         delta : float
-            Where epsilon is asked for.
+            Delta at which to compute epsilon.
         at_epsilons : tuple of float
-            Where delta is asked for; the first is the claimed epsilon.
+            Epsilons at which to compute delta; the first is the claimed epsilon.
         tables : sequence of pairs of SecondMoment
-            Neighbours to try where the loss depends on them.
+            Neighbours to try if the loss depends on them.
         """
         account = self.spent(calibration.problem, calibration.budget)
         if account is None or not account.exact:
-            return None  # a bound on the loss is nothing that neighbours have
+            return None  # An upper bound may exceed the loss of every pair of neighbours.
         if calibration.parts:
             return losses.of_parts(
                 calibration, delta, at_epsilons, data=self.info.release == "data"
@@ -608,10 +616,10 @@ class Mechanism(Declared, ABC):
     def log_ratio(
         self, calibration: Calibration, first: SecondMoment, second: SecondMoment
     ) -> LogRatio | None:
-        """Return ln f1/f2 of a batch of releases as a function, or None; for audits.
+        """Return ln f1/f2, the log density ratio of a batch of releases, as a function, or None.
 
-        To be given where the density of the release is known and no named score of the audit
-        equals the ratio; Gaussian, Laplace and Bingham releases need none.
+        Override the method for audits if the density is known and no named score of the audit
+        equals the ratio. Gaussian, Laplace and Bingham releases need no override.
         """
         return None
 
@@ -621,7 +629,7 @@ class Mechanism(Declared, ABC):
         Parameters
         ----------
         matrices : ndarray of shape (size, d, d)
-            Symmetric, and private already: what is done here is post-processing.
+            Symmetric matrices that are already private; this method only post-processes them.
         calibration : Calibration
         """
         return Release.of_matrices(matrices, calibration.problem.k)
@@ -629,8 +637,8 @@ class Mechanism(Declared, ABC):
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
         """Return the limiting law of the noise on A for large d, or None.
 
-        To be given where the release is A plus noise that is rotation-invariant
-        or symmetric with i.i.d. entries; predictions and edges follow from it.
+        Override the method if the release is A plus noise that is rotation-invariant or symmetric
+        with i.i.d. entries; predictions and edges follow from this law.
         """
         return None
 
@@ -644,28 +652,28 @@ class Mechanism(Declared, ABC):
         data : SecondMoment
         calibration : Calibration
         draws : Draws
-            One draw: private directions are those of its release.
+            One repetition, whose release gives the private directions.
 
         Returns
         -------
         ndarray of shape (d,) or None
-            Of the released variance along each direction of the problem's
-            allocation, in units of A.
+            Std of the released variance along each direction of the problem's allocation, in units
+            of A.
         """
         return None
 
     def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return about the most bytes that a batch of releases takes, metrics included.
+        """Return the approximate peak memory of a batch of releases in bytes, metrics included.
 
-        The default is for d x d matrices: 6, and 6.5 for each draw, which is above what any
-        mechanism here was seen to take (``tests/contract/test_memory.py`` holds them to it).
+        The default counts d x d matrices: 6, and 6.5 for each repetition. No mechanism of dpviz was
+        measured above this value (``tests/contract/test_memory.py`` checks it).
 
         Parameters
         ----------
         problem : Problem
         draws : int
         thin : bool
-            Whether the second moment is kept as its root.
+            Whether the second moment is stored as its root.
         """
         return 8.0 * problem.d**2 * (6 + 6.5 * draws)
 
@@ -675,7 +683,7 @@ class Mechanism(Declared, ABC):
         Parameters
         ----------
         trace : ndarray of shape (trials, steps)
-            In the order of trial numbers, from trial 0.
+            Traces in the order of trial numbers, from trial 0.
         """
         return {}
 
@@ -691,9 +699,9 @@ class Mechanism(Declared, ABC):
     ) -> FloatArray | None:
         """Return the noisy table itself, or None if no rows are released.
 
-        To be given where the release is a table with a row for each person. It is the table whose
-        second moment `release_many` draws, in law. It needs the memory of ``size`` tables: ask for
-        one draw at a time.
+        Override the method if the release is a table with a row for each person. The table's second
+        moment has the law of `release_many`. The call needs the memory of ``size`` tables: request
+        one repetition at a time.
 
         Parameters
         ----------
@@ -708,10 +716,10 @@ class Mechanism(Declared, ABC):
         """
         return None
 
-    # What everybody calls --------------------------------------------------
+    # Methods for code that uses a mechanism ---------------------------------
 
     def claim(self, problem: Problem, budget: Budget) -> Budget | None:
-        """Return the budget that the source claims to meet, or None if it claims none."""
+        """Return the budget that the source claims to meet, or None if there is no claim."""
         if self.info.guarantee == "none":
             return None
         delta = budget.delta if self.info.guarantee == "approximate" else 0.0
@@ -725,24 +733,24 @@ class Mechanism(Declared, ABC):
 
     @final
     def detection_threshold(self, calibration: Calibration) -> float | None:
-        """Return the variance below which the noise hides a lone component, for large d, or None.
+        """Return the variance below which the noise hides a single component, for large d, or None.
 
-        In units of A; see `dpviz.sampling.limits.FreeNoise.visible_above`.
+        The variance is in units of A; see `dpviz.sampling.limits.FreeNoise.visible_above`.
         """
         noise = self.free_noise(calibration)
         return None if noise is None else noise.visible_above
 
     @final
     def why_not(self, problem: Problem, budget: Budget, *, rows: bool = True) -> str | None:
-        """Return why this mechanism cannot run, from the general rules or its own."""
+        """Return why this mechanism cannot run, by general rules or its own, or None if it can."""
         if self.info.guarantee == "approximate" and budget.delta == 0:
             return "it needs a delta above 0; got 0"
         if self.info.release == "subspace" and problem.k >= problem.d:
             return f"it releases a subspace and needs k from 1 to {problem.d - 1}; got {problem.k}"
         if self.needs_rows and not rows:
-            return "it needs the rows themselves, and only their second moment is at hand"
+            return "it needs the rows themselves, and only their second moment is available"
         if self.needs_row_bound and not problem.domain.bounded:
-            return "it needs a row bound, and none is declared"
+            return "it needs a row-norm bound, and none is declared"
         return self.limits(problem, budget)
 
     @final
@@ -763,7 +771,7 @@ class Mechanism(Declared, ABC):
         verdict = self.verdict(problem, budget, spent)
         evidence = self.evidence(problem, budget, spent)
         if not self.ours:
-            evidence = f"By its author's own account, which nothing here has checked: {evidence}"
+            evidence = f"According to its author; dpviz has not checked this: {evidence}"
         return Status(verdict, evidence)
 
     @property
@@ -773,7 +781,7 @@ class Mechanism(Declared, ABC):
 
     @property
     def text(self) -> str:
-        """The variant as text: the key and the parameters that were changed."""
+        """The variant as text: the key and the changed parameters."""
         changed = ",".join(f"{name}={value}" for name, value in self.texts().items())
         return f"{self.key}[{changed}]" if changed else self.key
 
@@ -791,16 +799,16 @@ class Mechanism(Declared, ABC):
         return f"{self.info.label} ({changed})" if changed else self.info.label
 
 
-for _name in _OF_ONE_ROW:  # what an author leaves as it is here
+for _name in _OF_ONE_ROW:  # An author's class may inherit these methods.
     setattr(Mechanism, _name, _for_person(_name, vars(Mechanism)[_name]))
 
 
 @dataclass(frozen=True)
 class AdditiveMechanism(Mechanism):
-    """Release A + scale * N, N a standard noise that does not depend on the budget.
+    """Release A + scale * N, with a standard noise N that does not depend on the budget.
 
-    The same stream gives the same N at every epsilon, so moving epsilon moves
-    every point smoothly.
+    The same random stream gives the same N at every epsilon, so points move smoothly as epsilon
+    changes.
     """
 
     @abstractmethod
@@ -808,7 +816,7 @@ class AdditiveMechanism(Mechanism):
         """Return symmetric noise of unit scale, shape (size, d, d)."""
 
     def diagonal_std(self, problem: Problem) -> float | None:
-        """Return the standard deviation of w'Nw for any unit w, if it is the same for all."""
+        """Return the standard deviation of w'Nw, if it is the same for all unit vectors w."""
         return None
 
     @property
@@ -834,14 +842,14 @@ class AdditiveMechanism(Mechanism):
     def release_scaled(
         self, data: SecondMoment, calibration: Calibration, noise: FloatArray, *, own: bool = False
     ) -> Release:
-        """Return the releases from standard noise; one noise serves every budget.
+        """Return the releases from given standard noise, which can serve every budget.
 
         Parameters
         ----------
         data : SecondMoment
         calibration : Calibration
         noise : ndarray of shape (size, d, d)
-            From `standard_noise` of the same problem.
+            Noise from `standard_noise` for the same problem.
         own : bool
             Whether the noise may be overwritten.
         """
@@ -853,14 +861,16 @@ class AdditiveMechanism(Mechanism):
 def released(
     mechanism: Mechanism, sees: SecondMoment, calibration: Calibration, draws: Draws
 ) -> Release:
-    """Return the releases of a batch; all code releases through this function.
+    """Return the releases of a batch; all code makes releases through this function.
 
-    The simulation calls it, and so does a mechanism that takes its directions from another one.
+    The simulation calls this function, and so does a mechanism that takes its directions from
+    another mechanism.
 
     Raises
     ------
     CannotRun
-        Where code of another author fails: what it says may quote rows, so it is the cause alone.
+        If another author's code fails. The error names only the cause, because the original message
+        may quote rows.
     """
     try:
         release = mechanism.release_many(sees, calibration, draws)
@@ -875,23 +885,23 @@ def released(
         raise CannotRun(mechanism.text, f"{type(error).__name__} in {where}") from error
 
 
-# Do not refuse a frame for its author's rounding; a mistake is far larger.
+# Frames by an author may have rounding errors this large. A real mistake is far larger.
 _NEARLY = 1e-6
 
 
 def _check_frames(mechanism: Mechanism, frames: FloatArray, problem: Problem) -> None:
-    """Raise `CannotRun` where somebody else's mechanism releases no orthonormal columns."""
+    """Raise `CannotRun` if a custom mechanism does not release orthonormal columns."""
     wanted = (problem.d, problem.k)
     if frames.shape[1:] != wanted:
-        raise CannotRun(mechanism.text, f"it must release {wanted}; got {frames.shape[1:]}")
+        raise CannotRun(mechanism.text, f"it must have shape {wanted}; got {frames.shape[1:]}")
     if not np.isfinite(frames).all():
-        raise CannotRun(mechanism.text, "it must release finite numbers; got others")
+        raise CannotRun(mechanism.text, "it must release finite numbers; some are not finite")
     if np.abs(frames.transpose(0, 2, 1) @ frames - np.eye(problem.k)).max() > _NEARLY:
-        raise CannotRun(mechanism.text, "it must release orthonormal columns; got others")
+        raise CannotRun(mechanism.text, "it must release orthonormal columns; its columns are not")
 
 
 def claimed_against_spent(budget: Budget, spent: Spent) -> str:
-    """Return a phrase that compares the actual epsilon with the claimed one."""
+    """Return a phrase that compares the actual epsilon with the claimed epsilon."""
     at = f" at delta {numeral(spent.delta)}" if spent.delta > 0 else ""
     claimed = numeral(budget.epsilon, 3)
     return f"{spent.cost.words(3, 'epsilon')}{at} against {claimed} claimed"

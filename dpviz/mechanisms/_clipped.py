@@ -1,36 +1,35 @@
-"""Mechanisms that bound rows themselves: as unit vectors, or clipped at a private radius.
+"""Mechanisms that bound rows by themselves: as unit vectors, or clipped at a private radius.
 
 Spherical principal components: Locantore et al. 1999, "Robust principal component analysis for
-functional data", Test 8; the private forms and their calibration are ours.
+functional data", Test 8; the private forms and their calibration are dpviz's.
 
-A row enters as a unit vector u = x/|x| (a zero row as zero), so the second moment S = mean of uu'
-moves as one of rows on the unit ball does: neither a row bound nor the domain enters, and a row a
-thousand times too long counts as one row. S has trace 1 where A has the mean of |x|^2/R^2, while
-the noise is the same.
+A row enters as a unit vector u = x/|x| (a zero row as zero). So one row moves the second moment S =
+mean of uu' as on the unit ball. Neither a row-norm bound nor the domain matters, and a row a
+thousand times too long counts as one row. S has trace 1 while A has the mean of |x|^2/R^2; the
+noise is the same.
 
-What is estimated. For rows of an elliptical law about the centre the eigenvectors of S are those of
-the covariance, in the same order; otherwise they are another summary of directions, and the
-captured variance has a limit below 1 that no budget lifts. Eigenvalues of S are not variances, so
-only the subspace is released. The same happens to every other mechanism under a row bound below the
+The estimate. For rows of an elliptical law about the centre, S and the covariance have the same
+eigenvectors, in the same order. Otherwise S gives another summary of directions, and the captured
+variance has a limit below 1 that no budget lifts. Eigenvalues of S are not variances, so only the
+subspace is released. The same happens to every other mechanism under a row-norm bound below the
 length of the shortest row.
 
-Clipped rows. In units of a radius r a row enters as a uu' with a = min(1, |x|^2/r^2). Whatever r
-is, a row of a table moves the sum of them by |a vv' - b ww'| with unit v and w and a, b in [0, 1]:
-in the Frobenius norm by sqrt(a^2 + b^2 - 2 a b (v'w)^2), at most sqrt(2) (replace) or 1 (zero-out),
-and in the nuclear norm by at most a + b, so by 2 or 1. These are the numbers of the unit ball, and
-r may be any function of what was released before.
+Clipped rows. In units of a radius r a row enters as a uu' with a = min(1, |x|^2/r^2). For any r,
+one row moves the sum of these matrices by |a vv' - b ww'| with unit v and w and a, b in [0, 1]. In
+the Frobenius norm this is sqrt(a^2 + b^2 - 2 a b (v'w)^2), at most sqrt(2) (replace) or 1
+(zero-out). In the nuclear norm the move is at most a + b, so 2 or 1. The unit ball has the same
+bounds, and r may be any function of earlier releases.
 
 **Which radius.** The family runs from spherical (radius 0) to the full second moment (a radius
-above every row). Noise on rows clipped at r grows with r^2, so the best radius is a quantile of the
-rows' lengths that falls as noise grows against one row. It depends on a public number alone: tau,
-the edge of the noise's spectrum in units of r^2 over sqrt(2). For a GOE of scale t, tau is t
-sqrt(d). `beyond` is the share of rows that it pays to clip at a tau. Its shape and the taus above
-which no quantile pays were fitted on the tuning half of the tables of docs/defaults.md, which reads
-them on the other half, beside twice the share (as good) and half of it (worse).
+above every row). Noise on rows clipped at r grows with r^2. The best radius is therefore a quantile
+of the row norms, a lower quantile for more noise relative to one row. It depends only on a public
+number tau, the edge of the noise's spectrum in units of r^2 over sqrt(2). For a GOE of scale t, tau
+is t sqrt(d). `beyond` is the best share of rows to clip at a tau. This share and the taus above
+which no quantile helps were fitted on the tuning half of the tables of docs/defaults.md. That page
+tests the choices on the other half: twice the share is as good, and half of the share is worse.
 
-**Where no radius is worth its price** the rows enter as directions alone. Which of both, and at
-which rank, is decided by the calibration, from public numbers: it has a ``rank`` where one is
-sought.
+**If no radius is worth its privacy cost**, the rows enter as directions alone. The calibration
+decides this from public numbers. It has a ``rank`` only if a radius is sought.
 """
 
 from __future__ import annotations
@@ -56,31 +55,31 @@ from dpviz.mechanisms._weighing import Weighing
 
 
 def on_the_sphere(problem: Problem) -> Problem:
-    """Return the problem of unit rows, whatever the domain was."""
+    """Return the problem with unit rows, whatever the original domain."""
     return replace(problem, domain=Domain.ball(problem.d))
 
 
 def unit_rows(rows: FloatArray) -> FloatArray:
-    """Return u = x/|x|, zero rows staying zero, shape (n, d)."""
+    """Return u = x/|x| for all rows, shape (n, d); zero rows stay zero."""
     return shortened(rows, None)
 
 
 def unit_moment(rows: FloatArray) -> FloatArray:
-    """Return the mean of uu' over u = x/|x|, zero rows staying zero, shape (d, d)."""
+    """Return the mean of uu' over u = x/|x|, shape (d, d); zero rows stay zero."""
     return shortened_moment(rows, None)
 
 
 @dataclass(frozen=True)
 class OfDirections(Mechanism):
-    """A mechanism that sees rows as unit vectors alone."""
+    """A mechanism that uses only the directions of rows."""
 
     @property
     def needs_row_bound(self) -> bool:
-        """No: every row enters as a unit vector."""
+        """False, because every row enters as a unit vector."""
         return False
 
     def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return the directions of rows."""
+        """Return `Aim.DIRECTIONS`."""
         return Aim.DIRECTIONS
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
@@ -96,10 +95,10 @@ class OfDirections(Mechanism):
 
 
 Lengths: TypeAlias = FloatArray | by_length.Lengths
-"""Lengths of rows, ascending, or counts of them on a grid."""
+"""Ascending row norms, or counts of row norms on a grid."""
 
 OCTAVES = 32
-"""Radii are searched from 2^-32 to 2^31 and beyond by the finer search, in units of the rows."""
+"""Radii are searched from 2^-32 to 2^31 (and beyond by the finer search), in units of the rows."""
 
 _SLOPE, _CURVE = 0.7, 25.0
 _MOST_FEATURES = 80
@@ -116,7 +115,7 @@ def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
     Parameters
     ----------
     lengths : ndarray of shape (n,) or Lengths
-        Ascending; or counts of them, for radii on the grid of `dpviz.core.by_length`.
+        Row norms, ascending; or counts of lengths, for radii on the grid of `dpviz.core.by_length`.
     radii : ndarray
     """
     if not isinstance(lengths, np.ndarray):
@@ -128,15 +127,15 @@ def longer(lengths: Lengths, radii: FloatArray) -> FloatArray:
 def climb(lengths: Lengths, radii: FloatArray, rank: float, noise: FloatArray) -> FloatArray:
     """Return a radius for each repetition by binary search with noisy counts.
 
-    Each step asks for the count at one radius, which depends on earlier answers alone, and goes up
-    where count + noise is above the rank.
+    Each step takes the count at one radius, which depends on earlier answers alone. If count +
+    noise is above the rank, the search moves to larger radii.
 
     Parameters
     ----------
     lengths : ndarray of shape (n,) or Lengths
-        Ascending; or counts of them.
+        Row norms, ascending; or counts of lengths.
     radii : ndarray of shape (size, 2^steps)
-        Ascending along the second axis.
+        Radii, ascending along the second axis.
     rank : float
     noise : ndarray of shape (size, steps)
     """
@@ -166,15 +165,15 @@ def drawn(
     Parameters
     ----------
     lengths : ndarray of shape (n,) or Lengths
-        Ascending; or counts of them.
+        Row norms, ascending; or counts of lengths.
     radii : ndarray of shape (count,)
         Ascending.
     rank : float
     epsilon : float
     chances : ndarray of shape (size,)
-        Uniform on [0, 1).
+        Uniform numbers on [0, 1).
     against : float
-        As in `log_odds`.
+        The same parameters as in `log_odds`.
     """
     reached = np.cumsum(np.exp(log_odds(lengths, radii, rank, epsilon, against)))
     place = np.searchsorted(reached, chances * reached[-1], side="right")
@@ -187,12 +186,12 @@ def log_odds(
 ) -> FloatArray:
     """Return the log probability of each radius, given the lengths.
 
-    The score of a radius is how far the rank is from the counts that radii from the one below it
-    (zero for the first) up to itself have: 0 where the count passes the rank on the way. A score of
-    the radius' own count alone would not see a rank that the count jumps over, where many rows are
-    of one length. Its two counts move by at most 1, and with them the score, so odds of
-    exp(epsilon score/2) spend epsilon (McSherry and Talwar 2007), whatever public weights they are
-    multiplied by: here radius^-against, so that empty radii far above every row are not drawn.
+    The score of a radius is the distance from the rank to the range between two counts: at the
+    radius below (zero for the first) and at the radius itself. The score is 0 if the rank lies
+    between them. A score of one count alone would miss a rank that the count jumps over, if many
+    rows have one length. Both counts, and so the score, move by at most 1. Odds of exp(-epsilon
+    score/2) therefore use epsilon (McSherry and Talwar 2007), whatever public weights multiply
+    them. The weights radius^-against avoid empty radii far above every row.
     """
     counts = longer(lengths, radii)
     below = np.concatenate(([_number(lengths)], counts[:-1]))
@@ -212,7 +211,7 @@ def _number(lengths: Lengths) -> float:
 
 @dataclass(frozen=True)
 class OfClippedRows(Weighing):
-    """A mechanism that sees rows clipped at a private radius, or as unit vectors alone."""
+    """A mechanism that uses rows clipped at a private radius, or only the rows' directions."""
 
     @abstractmethod
     def noise_of(self, problem: Problem, draws: Draws) -> FloatArray:
@@ -220,12 +219,12 @@ class OfClippedRows(Weighing):
 
     @abstractmethod
     def radii(self, lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
-        """Return the radius that each draw finds, shape (size,)."""
+        """Return the radius found in each repetition, shape (size,)."""
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the noisy moment of clipped rows with its radius, or of unit rows."""
         problem = calibration.problem
-        # drawn first, so that both branches add the same noise
+        # Sampling comes first, so that both branches below add the same noise.
         matrices = self.noise_of(problem, draws)
         matrices *= calibration.scale
         if "rank" not in calibration.values:
@@ -244,7 +243,7 @@ class OfClippedRows(Weighing):
 
     @property
     def needs_row_bound(self) -> bool:
-        """No: a row enters as a unit vector times a number from 0 to 1."""
+        """False, because a row enters as a unit vector times a number from 0 to 1."""
         return False
 
     def releases(self, problem: Problem, budget: Budget) -> str:
@@ -253,12 +252,12 @@ class OfClippedRows(Weighing):
         return "matrix" if sought else "subspace"
 
     def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return clipped rows if a radius is released, else directions."""
+        """Return `Aim.CLIPPED` if a radius is released, else `Aim.DIRECTIONS`."""
         sought = "rank" in self.calibrate(problem, budget).values
         return Aim.CLIPPED if sought else Aim.DIRECTIONS
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
-        """Return the moment of rows clipped at the rank sought, or of directions."""
+        """Return the second moment of rows clipped at the intended rank, or of unit rows."""
         values = self.calibrate(problem, budget).values
         sought = "rank" in values
         return data.shortened(at_rank(data.lengths, values["rank"]) if sought else None)

@@ -1,9 +1,8 @@
 """Shared parts of mechanisms with shaped noise: directions, their cost, shares, estimates.
 
-Noise has the shape S = W diag(s) W'. The basis W is the standard one, or
-principal directions bought with a share of the budget (`_suppliers`), or (for
-teaching) the true eigenvectors; the allocation of the problem says which.
-Everything is computed in the coordinates of W.
+Noise has the shape S = W diag(s) W'. The problem's allocation selects the basis W: the standard
+one, private principal directions that use a share of the budget (`_suppliers`), or (for teaching)
+the true eigenvectors. Everything is computed in the coordinates of W.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from dpviz.mechanisms._suppliers import (
 from dpviz.sampling.ensembles import goe, wishart
 
 FLOOR = 1e-3
-"""Part of the precision that max-PNR spreads equally, so that no direction gets none."""
+"""Share of the precision that max-PNR spreads equally, so that no direction is left without."""
 
 
 # --- shares -----------------------------------------------------------------------------------
@@ -50,10 +49,10 @@ def water_filling(gains: FloatArray, total: float) -> FloatArray:
     Parameters
     ----------
     gains : ndarray of shape (d,)
-        At most 0 counts as 0. If all are 0, every x does equally well and the
-        result is equal shares.
+        Gains below 0 count as 0. If all gains are 0, every x does equally well and the result is
+        equal shares.
     total : float
-        Above 0.
+        Sum of the result, above 0.
 
     Returns
     -------
@@ -69,7 +68,7 @@ def water_filling(gains: FloatArray, total: float) -> FloatArray:
     best = float(gains.max())
     if best <= 0:
         return np.full(d, total / d)
-    # In units of the best gain, and measured from its 1/gain, so that nothing cancels.
+    # Use units of the best gain, so that differences between the inverses 1/gain lose few digits.
     relative = np.maximum(gains / best, 1e-300)
     depth = 1.0 / relative - 1.0
     order = np.argsort(depth, kind="stable")
@@ -81,7 +80,7 @@ def water_filling(gains: FloatArray, total: float) -> FloatArray:
 
 
 def with_floor(weights: FloatArray) -> FloatArray:
-    """Return shares in proportion to weights >= 0, except for `FLOOR` spread equally.
+    """Return shares proportional to weights >= 0, apart from `FLOOR`, which is spread equally.
 
     The result sums to 1 and every share is at least FLOOR/d.
     """
@@ -91,9 +90,9 @@ def with_floor(weights: FloatArray) -> FloatArray:
 
 
 _FIT_STEPS = 10
-"""Steps of the scoring iteration in `belief_weights`; it settles in about five."""
+"""Number of steps of the scoring iteration in `belief_weights`, which settles in about five."""
 
-_BLOCK = 1 << 16  # entries weighted at a time, few enough for a processor's cache
+_BLOCK = 1 << 16  # Maximum number of entries in a block, so that it fits the processor's cache.
 
 
 # --- directions -------------------------------------------------------------------------------
@@ -101,15 +100,15 @@ _BLOCK = 1 << 16  # entries weighted at a time, few enough for a processor's cac
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """The coordinates in which noise is shaped, for each draw or for all.
+    """Coordinates in which noise is shaped: one basis per repetition, or one for all.
 
     Attributes
     ----------
     bases : ndarray of shape (m, d, d) or None
-        Orthonormal columns; None for the features. m is 1 or the number of draws.
+        Orthonormal columns; None means the features. m is 1 or the number of repetitions.
     variances : ndarray of shape (m, d) or None
-        Estimated variance of A along them (public once bought); None for the features and where
-        only a subspace was released.
+        Estimated variances of A along the columns (public once released); None for the features and
+        if only a subspace was released.
     """
 
     bases: FloatArray | None = None
@@ -152,7 +151,7 @@ def symmetrised(matrices: FloatArray) -> FloatArray:
 def directions_of(
     data: SecondMoment, calibration: Calibration, draws: Draws, *, pure: bool
 ) -> Directions:
-    """Return the directions that the problem's allocation asks for, privately if they need data."""
+    """Return the directions of the problem's allocation, privately if they need data."""
     kind = calibration.problem.allocation.directions
     if kind == "features":
         return Directions()
@@ -175,7 +174,7 @@ def directions_of(
 
 
 def why_not_allocated(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
-    """Return why the problem's allocation cannot be followed here, or None."""
+    """Return why the problem's allocation cannot be used, or None if it can."""
     allocation = problem.allocation
     if allocation.needs_spectrum and allocation.directions == "features":
         return (
@@ -190,8 +189,8 @@ def why_not_allocated(problem: Problem, budget: Budget, *, pure: bool) -> str | 
 def any_basis_mahalanobis(problem: Problem, variances: FloatArray) -> float:
     """Return an upper bound of `mahalanobis` that holds in every basis.
 
-    It is the value on the ball that holds the domain, where the basis makes no
-    difference: exact on the ball.
+    The bound is the value on the ball around the domain, the same in every basis. The bound is
+    exact on a ball.
     """
     d = problem.d
     ball = replace(problem, domain=Domain.ball(d))
@@ -202,7 +201,7 @@ def any_basis_mahalanobis(problem: Problem, variances: FloatArray) -> float:
 
 
 def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -> FloatArray:
-    """Return entrywise weights for a noisy symmetric matrix, the best entry's being 1.
+    """Return entrywise weights for a noisy symmetric matrix; the best entry's weight is 1.
 
     Parameters
     ----------
@@ -210,9 +209,9 @@ def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -
         A + N in the coordinates of the directions; N_ij has variance
         s_i s_j (1 + [i = j])/2.
     shares : ndarray of shape (m, d)
-        theta: how large the user believes the variances to be, up to a factor.
+        Theta, the variances as the user believes them to be, up to a factor.
     stds : ndarray of shape (m, d)
-        s, the standard deviations of the diagonal noise.
+        The standard deviations s of the diagonal noise.
 
     Returns
     -------
@@ -231,7 +230,7 @@ def belief_weights(matrices: FloatArray, shares: FloatArray, stds: FloatArray) -
     size, d = len(matrices), matrices.shape[-1]
     b = (shares[:, :, None] * shares[:, None, :]).reshape(-1, d * d)
     v = (stds[:, :, None] * stds[:, None, :]).reshape(-1, d * d) / 2
-    # Only ratios matter: units in which both are near 1 cannot overflow.
+    # Only ratios of variances matter, so the unit is chosen near 1 to avoid overflow.
     b = b / b.max(axis=1, keepdims=True)
     unit = v.min(axis=1, keepdims=True)
     v = v / unit
@@ -277,9 +276,10 @@ def estimate_param(default: str) -> Any:
         default,
         ESTIMATES,
         label="Estimate",
-        help="How components follow from the released matrix. Weighted shrinks entries that are "
-        "mostly noise and trusts the shares to say where the variance is. Plain uses the "
-        "matrix as it is. Neither costs privacy, and they agree if all noise is alike.",
+        help="How components are computed from the released matrix. Weighted shrinks entries that "
+        "are mostly noise and takes the shares as a guess of the variances. Plain uses the matrix "
+        "as it is. Weighted and plain cost no privacy, and agree if all directions have equal "
+        "noise.",
         examples=tuple(name for name in ESTIMATES if name != default),
     )
 
@@ -290,8 +290,8 @@ def noise_param() -> Any:
         "allocated",
         NOISES,
         label="Noise",
-        help="Shape of the noise. Isotropic noise shows the gain of the weights alone; the rest is "
-        "the gain of shaped noise.",
+        help="Shape of the noise. Isotropic noise shows the gain from the weights alone; "
+        "the remaining gain comes from shaped noise.",
         examples=("isotropic",),
     )
 
@@ -302,14 +302,14 @@ class FollowsAllocation(Mechanism):
 
     follows_allocation: ClassVar[bool] = True
     pure: ClassVar[bool] = False
-    """Whether directions are bought with pure noise."""
+    """Whether the directions must be purely private."""
 
     def purchase(self, problem: Problem, budget: Budget) -> Purchase:
-        """Return what the directions cost here."""
+        """Return the budget of the directions."""
         return purchase(problem, budget, pure=self.pure)
 
     def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return why the allocation cannot be followed, or None."""
+        """Return why the allocation cannot be used, or None if it can."""
         return why_not_allocated(problem, budget, pure=self.pure)
 
     def claim(self, problem: Problem, budget: Budget) -> Budget | None:
@@ -317,7 +317,7 @@ class FollowsAllocation(Mechanism):
         return None if problem.allocation.directions == "true" else super().claim(problem, budget)
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the account, or None when the data's own directions shape the noise."""
+        """Return the privacy loss, or None when the data's own directions shape the noise."""
         if problem.allocation.directions == "true":
             return None
         account = super().spent(problem, budget)
@@ -326,9 +326,9 @@ class FollowsAllocation(Mechanism):
         return replace(account, exact=False) if account is not None and bounded else account
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return spent against claimed; no claim is made for the true directions.
+        """Return the verdict on the claim; true directions make no claim.
 
-        Directions of a sampler that converges only in the limit make the whole approximate.
+        If the directions' sampler converges only in the limit, the verdict is approximate.
         """
         if problem.allocation.directions == "true":
             return Verdict.BASELINE
@@ -341,18 +341,18 @@ class FollowsAllocation(Mechanism):
 
     @final
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return why the verdict is what it is."""
+        """Return the reason for the verdict."""
         if problem.allocation.directions == "true" or spent is None:
             return TRUE_DIRECTIONS
         return self.account(problem, budget, spent)
 
     @abstractmethod
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
-        """Return one sentence of evidence on private directions."""
+        """Return one sentence of evidence on the private directions."""
 
     @final
     def directions(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Directions:
-        """Return the directions of each draw."""
+        """Return the directions of each repetition."""
         return directions_of(data, calibration, draws, pure=self.pure)
 
 
@@ -362,7 +362,7 @@ class DirectionalMechanism(FollowsAllocation):
 
     @abstractmethod
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
-        """Return N of shape (size, d, d); need not be symmetric."""
+        """Return N of shape (size, d, d), which need not be symmetric."""
 
     @abstractmethod
     def shape(
@@ -389,13 +389,13 @@ class DirectionalMechanism(FollowsAllocation):
         ----------
         calibration : Calibration
         directions : Directions, optional
-            Directions of a release; the features if not given.
+            Directions of a release; by default the features.
 
         Returns
         -------
         ndarray of shape (m, d)
-            Of the diagonal of W'NW, in units of A. The noise between
-            directions i and j has the geometric mean of theirs over sqrt(2).
+            Standard deviations of the diagonal of W'NW, in units of A. Between directions i and j
+            the std is the geometric mean of both stds over sqrt(2).
         """
         variances, _ = self._shapes(calibration, directions or Directions())
         return variances * self.diagonal_std(calibration)
@@ -404,16 +404,16 @@ class DirectionalMechanism(FollowsAllocation):
     def released_directions(
         self, data: SecondMoment, calibration: Calibration, draws: Draws
     ) -> Directions:
-        """Return the directions that a release from the same draws has."""
+        """Return the directions of a release with the same random numbers."""
         if calibration.problem.allocation.directions == "private":
-            self.standard_noise(calibration.problem, draws)  # a release draws its noise first
+            self.standard_noise(calibration.problem, draws)  # A release samples its noise first.
         return self.directions(data, calibration, draws)
 
     @final
     def noise_along(
         self, data: SecondMoment, calibration: Calibration, draws: Draws
     ) -> FloatArray | None:
-        """Return the standard deviations along the directions of the first draw."""
+        """Return the standard deviations along the directions of the first repetition."""
         directions = self.released_directions(data, calibration, draws)
         first: FloatArray = self.direction_stds(calibration, directions)[0]
         return first
@@ -431,7 +431,7 @@ class DirectionalMechanism(FollowsAllocation):
     @final
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return A plus shaped noise, and the components of its estimate."""
-        # Noise first: a change of directions then keeps it.
+        # Noise is sampled first, so that a change of the directions does not change the noise.
         noise = self.standard_noise(calibration.problem, draws)
         directions = self.directions(data, calibration, draws)
         variances, shares = self._shapes(calibration, directions)
@@ -448,8 +448,8 @@ class DirectionalMechanism(FollowsAllocation):
 
 
 TRUE_DIRECTIONS = (
-    "The data's own principal directions shape this noise and nothing protects them: it shows "
-    "what perfect directions would be worth, and makes no claim."
+    "The data's principal directions shape this noise, and nothing protects them. It shows "
+    "how much perfect directions would help, and makes no claim."
 )
 
 
@@ -466,7 +466,7 @@ def exact_shape(
     precision: float,
     isotropic: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the S that uses a target exactly, and the shares theta, each of shape (d,).
+    """Return the eigenvalues of S that meet a target exactly, and the shares theta, each (d,).
 
     Parameters
     ----------
@@ -475,13 +475,13 @@ def exact_shape(
     spectrum : ndarray of shape (d,) or None
         Variances along the basis, for max-PNR.
     norm : callable
-        `mahalanobis` or `mahalanobis_nuclear`: homogeneous of degree -1 in S.
+        Norm `mahalanobis` or `mahalanobis_nuclear`, homogeneous of degree -1 in S.
     target : float
         The value of the norm that the budget allows.
     precision : float
-        For max-PNR: the sum of reach_j^2 over the stds of the diagonal noise.
+        For max-PNR: the sum of reach_j^2 divided by the stds of the diagonal noise.
     isotropic : bool
-        Whether S is to be a multiple of I, whatever the allocation says.
+        Whether S is a multiple of I, for every allocation.
 
     Notes
     -----
@@ -500,21 +500,21 @@ def exact_shape(
 
 
 def spectrum_shares(gains: FloatArray, total: float, *, power: int) -> FloatArray:
-    """Return the max-PNR shares: water filling, to the power in which precision adds up."""
+    """Return the max-PNR shares, by water filling in the power in which precision adds up."""
     filled = water_filling(np.maximum(gains, 0.0), total)
     return with_floor((filled / filled.max()) ** power)
 
 
 def known_shape(problem: Problem) -> bool:
-    """Return whether the noise is known before the release: its directions are the features."""
+    """Return whether the noise is known before the release, because directions are features."""
     return problem.allocation.directions == "features"
 
 
 def isotropic_std(mechanism: DirectionalMechanism, calibration: Calibration) -> float | None:
-    """Return the std of the diagonal noise on the estimate for isotropic noise.
+    """Return the std of the estimate's diagonal noise if the noise is isotropic.
 
-    None where they differ, are not known before the release, or the estimate
-    weighs entries: the noise then has no rotation-invariant law.
+    None if the stds differ or are unknown before the release, or if the estimate weighs entries:
+    the noise then has no rotation-invariant law.
     """
     problem = calibration.problem
     if not known_shape(problem):
@@ -530,21 +530,22 @@ def where_it_pays(problem: Problem) -> str:
     """Return a clause of evidence on the gain of the allocation on this domain."""
     if problem.domain.kind == "ball":
         if problem.allocation.strategy == "uniform":
-            return "on the ball no other shares do better"
+            return "on the ball no other shares give less noise"
         most = " (at most a factor sqrt 2 on one entry)" * (problem.relation is Relation.REPLACE)
         return (
-            "on the ball a row may point anywhere, so directions do not pay" + most + " and "
-            "isotropic noise is the better choice"
+            "on the ball a row may point in any direction, so low-noise directions do not help"
+            + most
+            + " and isotropic noise is the better choice"
         )
-    return "on the box precision is a budget that directions share, so what one gains others lose"
+    return "on the box, directions share one precision budget, so if one gains, the others lose"
 
 
 def with_directions(bought: Purchase) -> str:
-    """Return the clause that names the price of private directions and who supplies them."""
+    """Return the clause that states the cost of private directions and their supplier."""
     if bought.bought is None:
         return ""
     at = f" and delta {numeral(bought.bought.delta)}" if bought.bought.delta > 0 else ""
-    clause = f", of which epsilon {numeral(bought.bought.epsilon, 3)}{at} bought the directions"
+    clause = f", of which the directions used epsilon {numeral(bought.bought.epsilon, 3)}{at}"
     if bought.supply is None:
         return clause
     clause += f" from {bought.supplier}"

@@ -1,7 +1,7 @@
-"""A mechanism from one function.
+"""A mechanism made from one function.
 
-The function is told the rows, the budget, k and a generator, and returns one release. Without a
-calibration nothing says what it spends, so its claim is "not proved"; an audit can refute it.
+The function receives the rows, the budget, k and a generator, and returns one release. Without a
+calibration its privacy loss is unknown, so its claim is "not proved"; an audit may refute it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FunctionMechanism(Mechanism):
     calibration: ClassVar[Calibrate | None] = None
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the author's calibration, or an unproved one if there is none."""
+        """Return the author's calibration, or an empty calibration if there is none."""
         calibration = type(self).calibration
         if calibration is None:
             return Calibration(problem, budget, 0.0)
@@ -69,11 +69,11 @@ class FunctionMechanism(Mechanism):
         return Release.of_frames(checked)
 
     def _array(self, given: Any, shape: tuple[int, int]) -> FloatArray:
-        """Return one release as an array, or say what is wrong with it."""
-        if np.iscomplexobj(given):  # else their real parts would pass for them
-            raise CannotRun(self.text, "it must return real numbers; got complex ones")
+        """Return one release as an array, or raise `CannotRun` with the fault."""
+        if np.iscomplexobj(given):  # NumPy would silently drop the imaginary parts.
+            raise CannotRun(self.text, "it must return real numbers; got complex numbers")
         try:
-            array = np.array(given, dtype=np.float64)  # a function may return one array again
+            array = np.array(given, dtype=np.float64)  # Copy it: the function may reuse its array.
         except (TypeError, ValueError):
             raise CannotRun(
                 self.text, f"it must return an array of numbers; got {type(given).__name__}"
@@ -85,18 +85,18 @@ class FunctionMechanism(Mechanism):
         return array
 
     def _checked(self, found: FloatArray) -> FloatArray:
-        """Return releases symmetric or orthonormal, or say what is wrong with one of them."""
+        """Return the releases, exactly symmetric or orthonormal, or raise `CannotRun`."""
         if not np.isfinite(found).all():
-            raise CannotRun(self.text, "it must return finite numbers; got others")
+            raise CannotRun(self.text, "it must return finite numbers; some are not finite")
         across = found.transpose(0, 2, 1)
         if self.info.release == "matrix":
             size = np.abs(found).max(axis=(1, 2))
             if (np.abs(found - across).max(axis=(1, 2)) > _NEARLY * size).any():
-                raise CannotRun(self.text, "it must return a symmetric matrix; got another")
+                raise CannotRun(self.text, "it must return a symmetric matrix; its matrix is not")
             return (found + across) / 2
         if np.abs(across @ found - np.eye(found.shape[2])).max() > _NEARLY:
-            raise CannotRun(self.text, "it must return orthonormal columns; got others")
-        # to the last digit, which changes nothing that is released
+            raise CannotRun(self.text, "it must return orthonormal columns; its columns are not")
+        # QR removes only rounding errors of the frame. The released subspace stays the same.
         frames, upper = np.linalg.qr(found)
         turned = np.diagonal(upper, axis1=1, axis2=2) < 0
         signed: FloatArray = frames * np.where(turned, -1.0, 1.0)[:, None, :]
@@ -105,10 +105,10 @@ class FunctionMechanism(Mechanism):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return one sentence on the claim."""
         if self.info.guarantee == "none":
-            return "It claims nothing."
+            return "It makes no claim."
         if spent is None:
-            return "No calibration was given, so nothing says what it spends."
-        return "Its calibration says what it does, and the account follows from that."
+            return "No calibration was given, so its privacy loss is unknown."
+        return "The account follows from its calibration."
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -124,39 +124,39 @@ def mechanism(
 ) -> Callable[[Callable[..., Any]], type[FunctionMechanism]]:
     """Register a function ``f(rows, epsilon, delta, k, rng)`` for one release as a mechanism.
 
-    What comes out is a class of mechanisms: hand it to `dpviz.compare`, `dpviz.sweep`,
-    `dpviz.least`, `dpviz.board` and `dpviz.audit`, alone or beside keys.
+    The result is a mechanism class: pass it to `dpviz.compare`, `dpviz.sweep`, `dpviz.least`,
+    `dpviz.board` and `dpviz.audit`, alone or with keys of mechanisms.
 
     Parameters
     ----------
     *bare : callable
-        None: a function alone does not say what it claims, which is an error.
+        Must be empty, because a decorator without arguments states no claim.
     claim : {"pure", "approximate", "none"}
-        The promise: (epsilon, 0), (epsilon, delta), or nothing.
+        The claim: (epsilon, 0), (epsilon, delta), or nothing.
     release : {"subspace", "matrix"}
         The function returns k orthonormal columns, shape (d, k), or a symmetric estimate of A =
         X'X/n, shape (d, d).
     label : str, optional
-        Its name on pages; the function's if not said.
+        Name on pages, by default the function's name.
     calibrate : callable, optional
-        ``calibrate(problem, budget)`` to a `dpviz.extend.Calibration`: the noise that meets the
-        claim, from shapes and budget alone. Its parts say what is spent. A function with a
-        keyword ``scale`` is told its scale. Without one the claim is "not proved".
+        ``calibrate(problem, budget)`` returns a `dpviz.extend.Calibration`: the noise that meets
+        the claim, from shapes and budget alone. Its parts state the privacy loss. A function with a
+        keyword ``scale`` receives its scale. Without a calibration the claim is "not proved".
     **facts
         Further attributes of `dpviz.extend.MechanismInfo`, such as ``paper`` and ``url``.
 
     Returns
     -------
     callable
-        Takes the function; keywords of it that have a number as default are parameters of the
+        Decorator. Keywords of the function that have a number as default are parameters of the
         mechanism, written ``name[keyword=value]``.
 
     Raises
     ------
     WrongArgument
-        If the function takes other arguments, or is given in place of the claim.
+        If the function takes other arguments, or was passed in place of the claim.
     InvalidSetting
-        If the claim or the release is none of these.
+        If the claim or the release is not one of the listed values.
 
     See Also
     --------
@@ -167,8 +167,8 @@ def mechanism(
     Notes
     -----
     ``rows`` are the prepared rows, shape (n, d), at most 1 long (on a box, between -1 and 1) and
-    read-only; ``rng`` is a `numpy.random.Generator` of the draw's own, and all randomness has to
-    come from it: the same seed then gives the same bytes with any number of workers.
+    read-only. ``rng`` is one repetition's own `numpy.random.Generator`. All randomness has to come
+    from it: the same seed then gives the same bytes with any number of workers.
 
     Examples
     --------
@@ -181,9 +181,7 @@ def mechanism(
     ['unproven', 'holds']
     """
     if bare:
-        raise WrongArgument(
-            'mechanism must be told what is claimed, as in @dpviz.mechanism(claim="pure").'
-        )
+        raise WrongArgument('mechanism must state a claim, as in @dpviz.mechanism(claim="pure").')
     if claim not in _GUARANTEES:
         raise InvalidSetting("claim", f"one of {', '.join(_GUARANTEES)}", claim)
     if release not in _RELEASES:
@@ -219,15 +217,15 @@ def mechanism(
 
 
 def black_box(function: Callable[..., Any], delta: float, d: int, k: int) -> FunctionMechanism:
-    """Return the mechanism of any function of rows, epsilon, delta, k and a generator, in order.
+    """Return a mechanism from a function of rows, epsilon, delta, k and a generator, in this order.
 
     Parameters
     ----------
     function : callable
     delta : float
-        What is claimed; 0 is a pure claim.
+        The claimed delta; 0 means a pure claim.
     d, k : int
-        Problem of a table on which the function is called once: its answer shows what it releases.
+        Size of a table for one test call of the function, which shows the form of its release.
     """
     name = str(getattr(function, "__name__", type(function).__name__))
     probe = np.shape(
@@ -248,7 +246,7 @@ def _named(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
 
 
 def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the declared parameters that a function's further keywords make."""
+    """Return the mechanism parameters that a function's keyword arguments declare."""
     named = _named(function)
     first = tuple(named)[: len(_NEEDED)]
     if first != _NEEDED:
@@ -267,8 +265,8 @@ def _parameters(function: Callable[..., Any]) -> dict[str, Any]:
             parameters[name] = number(one.default, -1e300, 1e300, **words)
         else:
             raise WrongArgument(
-                f"{function.__name__} may have further keywords with a number as default; "
-                f"{name} has none."
+                f"further keywords of {function.__name__} need a number as default; "
+                f"{name} has no such default."
             )
     return parameters
 

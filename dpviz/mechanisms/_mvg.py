@@ -23,8 +23,8 @@ def tail_param() -> Any:
         "published",
         TAILS,
         label="Tail",
-        help="Bound on the norm of the standard noise in the theorem. Published uses zeta. Tight "
-        "uses its root, because Laurent and Massart bound the squared norm.",
+        help="Bound on the noise's norm in the theorem. The published bound uses zeta. The tight "
+        "bound uses the root of zeta, as Laurent and Massart bound the squared norm.",
         examples=("tight",),
     )
 
@@ -36,7 +36,7 @@ def harmonic(r: int, power: float = 1.0) -> float:
 
 
 def zeta(entries: int, delta: float, tail: str) -> float:
-    """Return the paper's zeta for a matrix with so many entries, or its root for the tight tail.
+    """Return the paper's zeta for a matrix of ``entries``, or its root for the tight tail.
 
     zeta = 2 sqrt(-mn ln delta) - 2 ln delta + mn bounds the squared Frobenius
     norm of mn standard normals with probability 1 - delta (Laurent and Massart
@@ -64,20 +64,20 @@ def precision_of_theorem(
     rows, columns : int
         Shape (m, n') of the query.
     budget : Budget
-        Its delta must be above 0.
+        The budget; its delta must be above 0.
     largest : float
-        gamma, the supremum of the query's Frobenius norm.
+        Gamma, the supremum of the query's Frobenius norm.
     sensitivity : float
-        s2, its l2 sensitivity.
+        The query's l2 sensitivity s2.
     theorem : {"2", "3"}
-        3 needs a symmetric positive semi-definite query and equal covariances.
+        The theorem; 3 needs a symmetric positive semi-definite query and equal covariances.
     tail : {"published", "tight"}
 
     Returns
     -------
     float
-        (-beta + sqrt(beta^2 + 8 alpha epsilon))^2 / (4 alpha^2), with omega in
-        place of alpha in Theorem 3; written so that small epsilon cancels nothing.
+        (-beta + sqrt(beta^2 + 8 alpha epsilon))^2 / (4 alpha^2), with omega in place of alpha in
+        Theorem 3. The code avoids cancellation at small epsilon.
 
     Source
     ------
@@ -99,8 +99,8 @@ def precision_of_theorem(
 def covariance_sensitivity(problem: Problem) -> float:
     """Return s2 of A: on the box the paper's 2R^2/n (replace), else the exact value.
 
-    The paper bounds ||vv' - ww'|| by the triangle inequality, for replaced
-    rows in a box; it treats neither zero-out nor the ball.
+    The paper bounds ||vv' - ww'|| by the triangle inequality, for replaced rows in a box. The paper
+    does not treat zero-out or the ball.
     """
     replace = problem.relation is Relation.REPLACE
     if problem.domain.kind == "box":

@@ -1,4 +1,4 @@
-"""Symmetric noise with privacy loss at most the nuclear norm of a shift: two laws."""
+"""Two laws of symmetric noise whose privacy loss is at most the nuclear norm of a shift."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ IntArray = NDArray[np.intp]
 class PureLaw(StrEnum):
     """Noise whose log density ratio is at most the nuclear norm of a shift.
 
-    ``WISHART`` is W1 - W2 with independent W_d(d + 1, I/2); the proof stands with
-    `dpviz.mechanisms.wishart_difference`. ``KNORM`` has density proportional to exp(-||N||_nuc),
-    less spread, and takes longer to draw: .09 s at 61 features and n 2,000.
+    ``WISHART`` is W1 - W2 with independent W_d(d + 1, I/2); the proof is in
+    `dpviz.mechanisms.wishart_difference`. ``KNORM`` has density proportional to exp(-||N||_nuc).
+    K-norm noise has less spread but takes longer to sample: 0.09 s at 61 features and n 2,000.
     """
 
     WISHART = "wishart"
@@ -43,7 +43,7 @@ class PureLaw(StrEnum):
 
     def direction_std(self, d: int) -> float:
         """Return the standard deviation of w'Nw, the same for every unit w."""
-        # a chi-square of d + 1 over 2 on each side: variance (d + 1)/2, twice
+        # The variance along w is d + 1. Each of W1 and W2 adds a variance of (d + 1)/2 to it.
         return direction_std(d) if self is PureLaw.KNORM else math.sqrt(d + 1)
 
     def edge(self, d: int) -> float:
@@ -54,9 +54,9 @@ class PureLaw(StrEnum):
 
 
 def _half_difference(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the difference of W_d(d + 1, I/2), from twice each, in place of the first.
+    """Return W1 - W2 with W_d(d + 1, I/2), from 2 W1 and 2 W2; overwrite ``first``.
 
-    In this unit a nuclear norm of s loses at most s.
+    In this unit a shift of nuclear norm s has privacy loss at most s.
     """
     first -= second
     first /= 2
@@ -66,14 +66,15 @@ def _half_difference(first: FloatArray, second: FloatArray) -> FloatArray:
 def wishart_differences(
     singles: list[Draws], dimensions: IntArray
 ) -> Iterator[tuple[IntArray, FloatArray]]:
-    """Yield the repetitions with m dimensions, and their noise by `PureLaw.WISHART`.
+    """Yield the repetitions that have m dimensions, with their noise by `PureLaw.WISHART`.
 
-    Numbers are taken draw by draw, as draws may share a stream; matrices are made together.
+    Numbers are sampled by repetition, as repetitions may share a stream; matrices are built
+    together.
 
     Parameters
     ----------
     singles : list of Draws
-        Of one draw each.
+        Random streams, each of one repetition.
     dimensions : ndarray of shape (len(singles),)
     """
     sides: list[list[tuple[FloatArray, FloatArray]]] = [[], []]
@@ -93,24 +94,24 @@ LAWS = {
     str(PureLaw.WISHART): "Difference of two Wisharts",
     str(PureLaw.KNORM): "K-norm of the nuclear norm",
 }
-"""Labels, for a parameter that chooses one."""
+"""Labels for a parameter that chooses a law."""
 
 AUTO = "auto"
 LAW_CHOICES = {AUTO: "K-norm up to 64 features, else the difference of two Wisharts"} | LAWS
-_MOST_AUTO = 64  # features: beyond, a draw takes too long to wait for (.09 s at 61)
+_MOST_AUTO = 64  # Largest number of features whose sampling is quick enough (.09 s at d = 61).
 
 
 def law_for(noise: str, d: int) -> PureLaw:
-    """Return the law with a name at d features; ``auto`` is K-norm up to 64 features."""
+    """Return the law named ``noise`` at d features; ``auto`` is K-norm up to 64 features."""
     if noise == AUTO:
         return PureLaw.KNORM if d <= _MOST_AUTO else PureLaw.WISHART
     return PureLaw(noise)
 
 
 def wide(problem: Problem, epsilon: float) -> float:
-    """Return tau sqrt(d): how large noise is in all features together, of rows of length one.
+    """Return tau sqrt(d): the size of the noise in all features, for rows of length one.
 
-    tau is the edge of its spectrum over sqrt(2), as of `dpviz.mechanisms.clipped_pure`.
+    tau is the edge of the noise's spectrum over sqrt(2), as in `dpviz.mechanisms.clipped_pure`.
     """
     reach = nuclear(on_the_sphere(problem)) / epsilon
     return law_for(AUTO, problem.d).edge(problem.d) * reach / math.sqrt(2) * math.sqrt(problem.d)
@@ -130,27 +131,27 @@ class PureNoise(Mechanism):
         return super().limits(problem, budget)
 
     def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return about the most bytes of a batch, with the sampler's tables."""
+        """Return the approximate peak bytes of a batch, with the sampler's tables."""
         tables = tables_memory(problem.d) if self.law(problem.d) is PureLaw.KNORM else 0.0
         return super().memory(problem, draws, thin=thin) + tables
 
 
 @dataclass(frozen=True)
 class ChosenNoise(PureNoise):
-    """A mechanism whose noise a parameter chooses, of `LAW_CHOICES`."""
+    """A mechanism whose parameter ``noise`` chooses its noise from `LAW_CHOICES`."""
 
     noise: str
 
     def law(self, d: int) -> PureLaw:
-        """Return the law of its noise at d features."""
+        """Return the law of the noise at d features."""
         return law_for(self.noise, d)
 
     @property
     def quick(self) -> bool:
-        """Whether its noise is the difference of two Wisharts whatever the number of features."""
+        """Whether the noise is the difference of two Wisharts for every number of features."""
         return self.law(1) is PureLaw.WISHART
 
     @property
     def quicker(self) -> Mechanism:
-        """With the difference of two Wisharts, a tenth more noise."""
+        """The variant whose noise is the difference of two Wisharts, with a tenth more noise."""
         return replace(self, noise=PureLaw.WISHART)

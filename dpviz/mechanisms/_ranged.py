@@ -1,8 +1,8 @@
-"""Exponential mechanisms whose draws are accounted for by their bounded range.
+"""Exponential mechanisms with several steps, accounted for by their bounded range.
 
-The log density ratio of an exponential mechanism ranges over an interval of its epsilon, and not of
-twice that, so it is epsilon^2/8-zCDP (Cesar & Rogers 2021, Lemma 3.2) where pure privacy alone
-would give about epsilon^2/2. Many draws then cost less than their epsilons added up, at a delta.
+The log density ratio of an exponential mechanism lies in an interval of length epsilon, not 2
+epsilon. So it is epsilon^2/8-zCDP (Cesar & Rogers 2021, Lemma 3.2), while pure privacy alone gives
+about epsilon^2/2. At a delta, the loss of many steps is then below the sum of their epsilons.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from dpviz.core.problem import Budget, Problem
 from dpviz.mechanisms._base import Mechanism
 
 PURE, RANGE = "pure", "range"
-_ROOM = 1 - 1e-12  # rhos are added up again by the account
+_ROOM = 1 - 1e-12  # The accounting adds the rhos up again, so keep a margin for rounding.
 
 
 def account_choice() -> Any:
-    """Declare how the draws are added up."""
+    """Declare how the steps' losses are added up."""
     return choice(
         PURE,
         {PURE: "epsilons added up, no delta", RANGE: "bounded range, at a delta"},
         label="Account",
-        help="Adding epsilons needs no delta. The bounded range of each step costs less if there "
-        "are many, from k about 8 on.",
+        help="Adding up the steps' epsilons needs no delta. Accounting by bounded range costs less "
+        "for many steps, from k about 8 on.",
         examples=(RANGE,),
     )
 
 
 @dataclass(frozen=True)
 class Ranged(Mechanism):
-    """A mechanism of several exponential draws that may spend a delta.
+    """A mechanism of several exponential steps that may use a delta.
 
     A subclass declares ``account`` with `account_choice`.
     """
@@ -47,22 +47,22 @@ class Ranged(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.account_name == RANGE:
-            # The variant promises something else than its class: a delta, for less noise.
+            # This variant claims (epsilon, delta) with a delta above 0 and needs less noise for it.
             object.__setattr__(self, "info", replace(type(self).info, guarantee="approximate"))
 
     @property
     def account_name(self) -> str:
-        """How the draws are added up."""
+        """The rule that adds up the steps' losses."""
         return str(getattr(self, "account", PURE))
 
     def epsilon_each(self, budget: Budget, share: float, draws: int) -> float:
-        """Return the epsilon of each draw, of a share of the budget divided among them.
+        """Return the epsilon of each step if a share of the budget is split among ``draws`` steps.
 
         Parameters
         ----------
         budget : Budget
         share : float
-            Of epsilon, or of rho, that goes to these draws.
+            Share of epsilon, or of rho, used by these steps.
         draws : int
         """
         pure = share * budget.epsilon / draws
@@ -72,20 +72,20 @@ class Ranged(Mechanism):
         return math.sqrt(8 * rho / draws)
 
     def better(self, budget: Budget, draws: int) -> bool:
-        """Return whether the bounded range allows more than adding epsilons up."""
+        """Return whether the bounded range allows more epsilon per step than a plain sum."""
         return self.account_name == RANGE and (
             self.epsilon_each(budget, 1.0, draws) > budget.epsilon / draws
         )
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the lesser of the epsilons added up and what zCDP says at the delta."""
+        """Return the smaller of the summed epsilons and the epsilon of zCDP at the delta."""
         parts = self.calibrate(problem, budget).parts
         added = accounting.spent(parts, budget)
         return ranged_spent(parts, budget, added) if self.account_name == RANGE else added
 
 
 def ranged_spent(parts: Sequence[Part], budget: Budget, added: Spent) -> Spent:
-    """Return what zCDP says of the parts at the budget's delta, where that is less."""
+    """Return the zCDP loss of the parts at the budget's delta, or ``added`` if it is smaller."""
     rho = rho_of(parts)
     if rho is None:
         return added

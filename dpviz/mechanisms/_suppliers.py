@@ -1,9 +1,9 @@
-"""Who supplies private directions, what they cost, and what is left for the release.
+"""Private directions: their suppliers, their cost, and the budget left for the release.
 
-The eigenvectors of a private matrix use a share of epsilon and delta. By default that matrix has
+The eigenvectors of a private matrix use a share of epsilon and delta. By default this matrix has
 exact Gaussian noise, or, for a pure release, the difference of two Wisharts. Any mechanism that
-releases a matrix or a subspace with a claim that holds may supply them instead. That release is
-public, so everything done with it is post-processing.
+releases a matrix or a subspace with a claim that holds may supply them instead. Its release is
+public, so all later work on it is post-processing.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dpviz.mechanisms import Mechanism, all_mechanisms, parse_variant
 
 SAFE = 1 + 64 * float(np.finfo(np.float64).eps)
 
-# Names in Calibration.values.
+# Keys of the dictionary Calibration.values.
 EPSILON_DIRECTIONS = "epsilon_directions"
 DELTA_DIRECTIONS = "delta_directions"
 SCALE_DIRECTIONS = "scale_directions"
 
 DEFAULT_LABELS = {True: "Wishart difference", False: "exact Gaussian noise"}
-"""The default supplier of directions, by whether the whole release is pure."""
+"""The default supplier of directions, for a pure and for an approximate release."""
 
 
 # --- who may supply ---------------------------------------------------------------------------
@@ -45,11 +45,11 @@ def why_never_supplied(mechanism: Mechanism) -> str | None:
     if mechanism.info.guarantee == "none":
         return "it makes no claim"
     if mechanism.follows_allocation:
-        return "it would need directions itself"
+        return "it needs directions itself"
     if mechanism.needs_rows:
         return "it needs the rows themselves"
     if mechanism.info.release == "data":
-        return "it releases data, neither a matrix nor a subspace"
+        return "it releases data, not a matrix or a subspace"
     return None
 
 
@@ -59,12 +59,12 @@ def supplier_keys() -> tuple[str, ...]:
 
 
 def check_supplier(text: str) -> str:
-    """Return the text of the directions in canonical form, its supplier too.
+    """Return the text of the directions and their supplier in canonical form.
 
     Raises
     ------
     InvalidSetting
-        If it is not legal, or names what can never supply directions.
+        If the text is not valid, or its supplier can never supply directions.
     """
     canonical = canonical_directions(text)
     allocation = parse_allocation("uniform", canonical)
@@ -75,7 +75,7 @@ def check_supplier(text: str) -> str:
     mechanism = parse_variant(allocation.supplier)
     reason = why_never_supplied(mechanism)
     if reason is not None:
-        allowed = f"bought from a mechanism that can supply them ({mechanism.key} cannot: {reason})"
+        allowed = f"from a mechanism that can supply them ({mechanism.key} cannot: {reason})"
         raise InvalidSetting("directions", allowed, canonical, "--directions")
     return replace(allocation, supplier=mechanism.text).text[1]
 
@@ -88,8 +88,8 @@ class Supply:
     ----------
     mechanism : Mechanism
     calibration : Calibration
-        Of its own problem: the same table with k = d where it releases a
-        matrix, so that all directions come out, and else k, or d - 1 at most.
+        Calibration for the supplier's own problem on the same table: k = d if it releases a matrix,
+        so that it gives all directions, and else k, at most d - 1.
     spent : Spent
     status : Status
     """
@@ -101,12 +101,12 @@ class Supply:
 
     @property
     def count(self) -> int:
-        """How many directions it releases; the others complete the basis."""
+        """Number of directions that the supplier releases; others complete the basis."""
         return self.calibration.problem.k
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Its cost, for the account of the whole release."""
+        """Privacy loss of the directions, for accounting."""
         if self.calibration.parts:
             return self.calibration.parts
         reason = f"{self.mechanism.info.label} for the directions"
@@ -116,8 +116,8 @@ class Supply:
 
 
 def own_problem(mechanism: Mechanism, problem: Problem) -> Problem:
-    """Return the problem that a supplier solves on the table of another."""
-    # a matrix has all of its eigenvectors; a subspace is completed to a basis afterwards
+    """Return the supplier's own problem on the table of ``problem``."""
+    # A released matrix gives all d eigenvectors. A released subspace is completed to a basis later.
     whole = mechanism.info.release == "matrix"
     k = problem.d if whole else min(problem.k, problem.d - 1)
     return replace(problem, k=k, allocation=UNIFORM)
@@ -138,7 +138,7 @@ def cannot_supply(mechanism: Mechanism, problem: Problem, budget: Budget) -> str
 
 @lru_cache(maxsize=512)
 def _supply(text: str, problem: Problem, budget: Budget) -> Supply | None:
-    """Return a supply by its own problem, or None where its claim does not hold."""
+    """Return the supply for the supplier's own problem, or None if its claim does not hold."""
     mechanism = parse_variant(text)
     spent = mechanism.spent(problem, budget)
     status = mechanism.judged(problem, budget, spent)
@@ -157,17 +157,17 @@ class Purchase:
     Attributes
     ----------
     bought : Budget or None
-        The share spent on directions; None if they are free.
+        The share of the budget that the directions use; None if they use none.
     rest : Budget
-        Simple addition: both budgets sum to the whole.
+        The remaining budget; with the directions' budget it adds up to the whole.
     scale : float
-        Noise scale of what supplies the directions.
+        Noise scale of the supplier.
     parts : tuple of Part
-        For accounting; empty if directions are free.
+        Parts for accounting; empty if directions need no budget.
     supply : Supply or None
-        Who supplies them, where somebody is named.
+        The named supplier; None means the default.
     pure : bool
-        Whether the whole is to be pure.
+        Whether the whole release must be pure.
     """
 
     bought: Budget | None
@@ -179,7 +179,7 @@ class Purchase:
 
     @property
     def values(self) -> dict[str, float]:
-        """The spend by name, for `Calibration.values`; empty if directions are free."""
+        """The directions' budget by name, for `Calibration.values`; empty if they need none."""
         if self.bought is None:
             return {}
         return {
@@ -190,28 +190,28 @@ class Purchase:
 
     @property
     def supplier(self) -> str:
-        """Display name of what supplies the directions."""
+        """Display name of the supplier of the directions."""
         return DEFAULT_LABELS[self.pure] if self.supply is None else self.supply.mechanism.label
 
     @property
     def epsilon_left(self) -> float:
         """The budget of a pure release, rounded down: the whole minus the directions' loss."""
         if self.supply is None or self.bought is None:
-            return self.rest.epsilon / SAFE  # parts add up with roundings of their own
+            return self.rest.epsilon / SAFE  # The factor allows for rounding when parts are added.
         whole = self.bought.epsilon + self.rest.epsilon
         return (whole - self.supply.spent.epsilon) / SAFE
 
 
 def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
-    """Return what the directions of the problem's allocation cost.
+    """Return the privacy loss and the budget of the directions of the problem's allocation.
 
     Parameters
     ----------
     problem : Problem
     budget : Budget
-        Of directions and release together.
+        Budget of directions and release together.
     pure : bool
-        Whether the whole is to be pure: directions then cost no delta.
+        Whether the whole release must be pure; directions then use no delta.
     """
     allocation = problem.allocation
     if allocation.directions != "private":
@@ -222,7 +222,7 @@ def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
         mechanism = parse_variant(allocation.supplier)
         supply = _supply(mechanism.text, own_problem(mechanism, problem), bought)
         if supply is None:
-            raise RuntimeError(f"{mechanism.text} cannot supply; ask why_not_bought first")
+            raise RuntimeError(f"{mechanism.text} supplies no directions: call why_not_bought")
         return Purchase(bought, rest, supply.calibration.scale, supply.parts, supply, pure)
     if pure:
         sensitivity = nuclear(problem)
@@ -231,19 +231,19 @@ def purchase(problem: Problem, budget: Budget, *, pure: bool) -> Purchase:
     else:
         sensitivity = frobenius(problem)
         scale = SAFE * sensitivity / mu_of(bought)
-        part = GaussianPart(sensitivity, scale, attained=False)  # directions alone come out
+        part = GaussianPart(sensitivity, scale, attained=False)  # Only directions are released.
     return Purchase(bought, rest, scale, (part,), pure=pure)
 
 
 def _bought(problem: Problem, budget: Budget, *, pure: bool) -> Budget:
-    """Return the budget of the directions; a pure supplier leaves its delta."""
+    """Return the budget of the directions; a pure supplier uses no delta."""
     share, supplier = problem.allocation.share, problem.allocation.supplier
     free_of_delta = pure or (supplier and parse_variant(supplier).info.guarantee == "pure")
     return Budget(share * budget.epsilon, 0.0 if free_of_delta else share * budget.delta)
 
 
 def why_not_bought(problem: Problem, budget: Budget, *, pure: bool) -> str | None:
-    """Return why the private directions of an allocation cannot be bought, or None."""
+    """Return why the private directions of an allocation are not available, or None."""
     allocation = problem.allocation
     least = min(allocation.share, 1 - allocation.share) * budget.epsilon
     if least < EPSILON_RANGE[0]:
@@ -256,7 +256,9 @@ def why_not_bought(problem: Problem, budget: Budget, *, pure: bool) -> str | Non
     mechanism = parse_variant(allocation.supplier)
     reason = why_never_supplied(mechanism)
     if reason is None and pure and mechanism.info.guarantee != "pure":
-        reason = "a pure mechanism buys from pure ones only, and this one needs delta"
+        reason = (
+            "a pure mechanism takes directions from a pure mechanism only, and this one needs delta"
+        )
     if reason is None:
         reason = cannot_supply(mechanism, problem, _bought(problem, budget, pure=pure))
     if reason is not None:
@@ -277,25 +279,25 @@ def completed(frames: FloatArray) -> FloatArray:
     """Return orthonormal bases (m, d, d) whose first columns are given frames (m, d, q).
 
     The other columns follow from the frame alone: reflections of the standard basis (a Householder
-    QR). They have no particular order.
+    QR). These columns have no particular order.
     """
     q = frames.shape[-1]
     bases = np.linalg.qr(frames, mode="complete").Q
-    bases[..., :q] = frames  # QR may have turned their signs
+    bases[..., :q] = frames  # QR may have changed the signs of these columns, so restore them.
     return bases
 
 
 def variances_along(release: Release, count: int) -> FloatArray | None:
     """Return the released variance along each direction of a basis, or None.
 
-    Beyond the released directions the others are any basis of what is left, so
-    each gets the mean of the variances left.
+    The remaining directions are an arbitrary basis, so each direction gets the mean of the
+    remaining variances.
 
     Parameters
     ----------
     release : Release
     count : int
-        How many directions were released.
+        Number of directions that were released.
     """
     if release.eigenvalues is not None:
         return release.eigenvalues

@@ -1,8 +1,8 @@
 """Copy this file to ``dpviz/mechanisms/KEY.py`` and fill the five blanks.
 
-The name of the copy is the key everywhere: pages, links, command line, tests.
-Then run ``python -m pytest tests/contract -k KEY``: what is missing is named
-there. Files that begin with an underscore are not mechanisms.
+The name of the copy is the key everywhere: pages, links, command line, tests. Then run ``python -m
+pytest tests/contract -k KEY``: the tests name the missing parts. Files that begin with an
+underscore are not mechanisms.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dpviz.mechanisms._base import AdditiveMechanism, MechanismInfo
 from dpviz.sampling.ensembles import goe
 
 
-# Blank 1: the base. AdditiveMechanism releases A + scale * noise; for anything
-# else derive from Mechanism and write release_many(data, calibration, draws).
+# Blank 1: the base class. AdditiveMechanism releases A + scale * noise. For any other release,
+# derive from Mechanism and write release_many(data, calibration, draws).
 @dataclass(frozen=True)
 class Template(AdditiveMechanism):
     """One sentence: what is released.
@@ -39,24 +39,24 @@ class Template(AdditiveMechanism):
     The sensitivity under each relation, with its proof or source.
     """
 
-    # Blank 2: tuning parameters, if any. This one declaration gives validation,
-    # the widget, ``--set KEY.cushion=1.5``, links and the values tests use.
+    # Blank 2: tuning parameters, if any. This one declaration gives the validation, the widget, the
+    # option ``--set KEY.cushion=1.5``, the links and the values that tests use.
     cushion: float = number(
         1.0,
         1.0,
         100.0,
         label="Cushion",
-        help="Factor by which the noise is larger than the budget asks for.",
+        help="Factor by which the noise exceeds what the budget requires.",
         examples=(1.5,),
     )
 
-    # Blank 3: what a reader must know. The order fixes place and colour: take
-    # the next free number.
+    # Blank 3: what a reader must know about the mechanism. The number ``order`` fixes its place and
+    # colour: take the next free number.
     info = MechanismInfo(
         label="Template",
         summary="Adds isotropic Gaussian noise with a cushion.",
         paper="the template",
-        # paper(...) of each source that no other file has yet, for the bibliography
+        # List a paper(...) for each source that no other mechanism's file lists yet.
         references=(),
         family="gaussian",
         release="matrix",
@@ -68,8 +68,8 @@ class Template(AdditiveMechanism):
         advice="Copy it; do not use it.",
     )
 
-    # Blank 4: the noise that meets the budget, from shapes and budget alone,
-    # rounded to the safe side. The parts let other code check the claim.
+    # Blank 4: the noise that meets the budget. It depends on the table's shape and the budget
+    # alone, and is rounded to the safe side. The parts let dpviz check the claim.
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the least scale that meets the budget, times the cushion."""
         sensitivity = frobenius(problem)
@@ -81,8 +81,8 @@ class Template(AdditiveMechanism):
         """Return noise of unit scale; randomness comes from ``draws`` alone."""
         return goe(draws, problem.d)
 
-    # Blank 5: one sentence for the lecture hall. The verdict itself follows
-    # from spent against claimed; override ``verdict`` where that says nothing.
+    # Blank 5: one sentence for a lecture. By default the verdict compares the actual loss with the
+    # claim. Override ``verdict`` if this comparison says nothing.
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return why the verdict is what it is."""
+        """Return the reason for the verdict."""
         return "Calibrated by the exact privacy profile, with room to spare."

@@ -1,13 +1,13 @@
-"""Features weighed by what their noisy sizes say, before the top k are taken: post-processing.
+"""Weight features by their noisy sizes before the top k are taken: post-processing.
 
 Under rotation-invariant noise no rotation-equivariant rule beats the top k of the noisy matrix.
 Only the basis adds knowledge: features differ in size, and columns of a random basis would not. So
-sizes s are estimated from the released diagonal alone, by empirical Bayes, and the components are
-the top k of M - k t^2 diag(1/s), t the noise's standard deviation along a direction: the mode, over
-subspaces, of the likelihood of M (its signal spread evenly over k components) times a normal prior
-whose variance on feature i is in proportion to s_i, with the prior's logarithm counted twice, a
-choice made on the tuning half of the tables of docs/defaults.md. As t falls it tends to the top k
-of M. Nothing here sees the data, so no account changes.
+sizes s are estimated from the released diagonal alone, by empirical Bayes. The components are the
+top k of M - k t^2 diag(1/s), with t the noise's standard deviation along a direction. They are the
+mode, over subspaces, of a likelihood times a prior. The likelihood of M spreads its signal evenly
+over k components. The prior is normal, with a variance on feature i in proportion to s_i. Its
+logarithm counts twice, as chosen on the tuning half of the tables of docs/defaults.md. As t falls,
+the result tends to the top k of M. Nothing here sees the data, so the privacy loss does not change.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from dpviz.mechanisms._base import AdditiveMechanism, Mechanism
 
 NONE, FEATURES = "none", "features"
 
-# Shapes of the Gamma law that sizes follow, from few large ones to nearly equal.
+# Shape parameters of the Gamma law of feature sizes: from few large sizes to nearly equal ones.
 _SHAPES = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0)
-_LEVELS = 200  # quantiles that stand for each law
-_NEAR = 1 << 16  # numbers at once: what the processor keeps near
-# Log odds, before the data, that all sizes are equal: where features are alike, weighing loses.
+_LEVELS = 200  # Number of quantiles that represent each Gamma law.
+_NEAR = 1 << 16  # Maximum number of numbers in a block, so that it fits the processor's cache.
+# Log odds, before any data, that all features have equal size. Weighting is worse if they do.
 _EQUAL = 2.0
 
 
@@ -47,29 +47,29 @@ def feature_sizes(
     totals: FloatArray,
     roots: tuple[FloatArray, float] | None = None,
 ) -> FloatArray:
-    """Return the expected sizes of features from noisy ones, draw by draw.
+    """Return the expected sizes of features from their noisy sizes, for each repetition.
 
-    Sizes s_i follow a Gamma law of mean total/d whose shape is unknown, or are all equal; given
-    them, x_i ~ N(s_i, std^2). The shape is integrated out by its evidence.
+    Sizes s_i follow a Gamma law of mean total/d and unknown shape, or are all equal. Given the
+    sizes, x_i ~ N(s_i, std^2). The shape is integrated out by its evidence.
 
     Parameters
     ----------
     noisy : ndarray of shape (size, d)
-        The x_i; the x_i of one draw sum to about its total.
+        The noisy sizes x_i; in each repetition they sum to about ``total``.
     std : float
-        Of their noise, above 0.
+        Standard deviation of the noise on x_i, above 0.
     totals : ndarray of shape (size,)
         Sum of all sizes, above 0.
     roots : (ndarray of shape (size, d), float), optional
-        A second look: noisy means of |u_i|, taken as sqrt(2 s_i/pi), and the noise's standard
-        deviation.
+        A second query of noisy means of |u_i|, taken as sqrt(2 s_i/pi), and the standard deviation
+        of its noise.
 
     Returns
     -------
     ndarray of shape (size, d)
     """
     sizes = np.empty_like(noisy)
-    # of few features many draws at once
+    # The fewer features there are, the more repetitions fit into one block.
     step = max(1, _NEAR // (noisy.shape[1] * _LEVELS * len(_SHAPES)))
     for start in range(0, len(noisy), step):
         part = slice(start, start + step)
@@ -81,7 +81,7 @@ def feature_sizes(
 def _sizes(
     noisy: FloatArray, std: float, totals: FloatArray, roots: tuple[FloatArray, float] | None
 ) -> FloatArray:
-    """Return `feature_sizes` of as many draws as stay near the processor."""
+    """Return `feature_sizes` for a block of repetitions that fits the processor's cache."""
     size, d = noisy.shape
     mean = (totals / d)[:, None, None, None]
 
@@ -103,7 +103,7 @@ def _sizes(
     means = np.empty((size, 1 + len(_SHAPES), d))
     logs[:, 0] = _EQUAL + log_likelihood(mean)[:, 0, :, 0].sum(axis=1)
     means[:, 0] = mean[:, 0, 0]
-    # of few features all shapes at once, of many as many as stay near
+    # As many shapes are computed at once as fit the processor's cache: all if features are few.
     step = max(1, _NEAR // (d * _LEVELS))
     for start in range(0, len(_SHAPES), step):
         part = slice(1 + start, 1 + start + step)
@@ -122,25 +122,26 @@ def _sizes(
 
 
 def held_back(k: int, sizes: FloatArray) -> FloatArray:
-    """Return what is held back of each feature, per squared standard deviation of the noise."""
+    """Return the shrinkage of each feature, per squared standard deviation of the noise."""
     shrinkage: FloatArray = k / sizes
     return shrinkage
 
 
 def shrunk(matrix: FloatArray, std: float, sizes: FloatArray, strength: float) -> FloatArray:
-    """Return a noisy second moment shrunk to its features' sizes, entry by entry, shape (d, d).
+    """Return a noisy second moment, each entry shrunk to its features' sizes, shape (d, d).
 
-    The mean given one noisy entry, where entry (i, j) was drawn from a normal law about s_i on the
-    diagonal and 0 beside it, with variance ``strength`` times s_i s_j. As noise falls it tends to
-    the matrix.
+    The posterior mean of each entry given its noisy value. The prior of entry (i, j) is normal
+    about s_i on the diagonal and 0 elsewhere, with variance ``strength`` times s_i s_j. As noise
+    falls, the mean tends to the matrix.
 
     Parameters
     ----------
     matrix : ndarray of shape (d, d)
     std : float
-        Of the noise along a direction: that on an entry beside the diagonal is std/sqrt(2).
+        Noise standard deviation along a direction; the noise on an off-diagonal entry has
+        std/sqrt(2).
     sizes : ndarray of shape (d,)
-        Above 0.
+        Expected sizes of the features, above 0.
     strength : float
     """
     signal = strength * np.outer(sizes, sizes)
@@ -157,42 +158,42 @@ class Weighing(Mechanism):
 
     weigh: str = choice(
         NONE,
-        {NONE: "No", FEATURES: "By their noisy sizes"},
-        label="Weigh features",
-        help="Whether directions that lean on small features are held back before the components "
-        "are taken, by the released diagonal alone. It costs no privacy; it pays where features "
-        "differ in size and little is recovered.",
+        {NONE: "No", FEATURES: "by their noisy sizes"},
+        label="Weight features",
+        help="Whether directions along small features get less weight before components are "
+        "computed. The weights come from the released diagonal alone, at no privacy cost. Weights "
+        "help if features differ in size and recovery is low.",
         examples=(FEATURES,),
     )
 
     @property
     def weighs(self) -> bool:
-        """Whether features are weighed."""
+        """Whether features are weighted."""
         return self.weigh != NONE
 
     def public_total(self, calibration: Calibration) -> float | None:
-        """Return the sum of all variances where everybody knows it, as for rows of length one."""
+        """Return the sum of all variances if it is public, as for rows of length one, or None."""
         return None
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of the released variance along any direction."""
-        raise NotImplementedError(f"{self.key} must say its noise along directions")
+        raise NotImplementedError(f"{self.key} must define weighing_std, its noise in a direction")
 
     def weighed(self, release: Release, calibration: Calibration) -> Release:
-        """Return a release with components of its noisy matrix as this variant takes them."""
+        """Return a release with the components that this variant computes from the noisy matrix."""
         return release.with_components(self.of_matrices(release.raw, calibration).components)
 
     def of_matrices(self, matrices: FloatArray, calibration: Calibration) -> Release:
-        """Return the release of noisy matrices, with components of weighed features if asked."""
+        """Return the release of noisy matrices, with weighted features if this variant weighs."""
         release = super().of_matrices(matrices, calibration)
         if not self.weighs or calibration.problem.k == matrices.shape[1]:
             return release
         std, k = self.weighing_std(calibration), calibration.problem.k
         public_total = self.public_total(calibration)
         held = matrices.copy()
-        diagonal = np.einsum("sii->si", held)  # a view
+        diagonal = np.einsum("sii->si", held)  # Changing `diagonal` also changes `held`.
         traces = diagonal.sum(axis=1)
-        # without a public sum take the noisy one; a sum below its own noise holds no signal
+        # Without a public sum, the noisy sum of sizes is used. Below `std` it would be only noise.
         totals = (
             np.maximum(traces, std) if public_total is None else np.full(len(traces), public_total)
         )
@@ -202,7 +203,7 @@ class Weighing(Mechanism):
 
 
 def weighed(mechanism: Mechanism, calibration: Calibration, release: Release) -> Release:
-    """Return a release with the components of weighed features, where that is post-processing."""
+    """Return a release with components of weighted features, if that is post-processing."""
     if not isinstance(mechanism, Weighing):
         return release
     return replace(mechanism, weigh=FEATURES).weighed(release, calibration)
@@ -210,7 +211,7 @@ def weighed(mechanism: Mechanism, calibration: Calibration, release: Release) ->
 
 @dataclass(frozen=True)
 class WeighingAdditive(Weighing, AdditiveMechanism):
-    """A plus noise that is the same along every direction."""
+    """A plus noise with the same law along every direction."""
 
     def weighing_std(self, calibration: Calibration) -> float:
         """Return the standard deviation of w'Nw for unit w."""

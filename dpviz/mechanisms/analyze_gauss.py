@@ -24,15 +24,15 @@ class AnalyzeGauss(AdditiveMechanism):
 
     Source
     ------
-    Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1. Its sensitivity 1 is
-    that of the zero-out relation; under replace it is sqrt(2) on the ball, and
-    on a box still 1 (`dpviz.accounting.sensitivity.l2_upper`).
+    Dwork, Talwar, Thakurta and Zhang 2014, Algorithm 1. Its sensitivity is 1 under zero-out. Under
+    replace it is sqrt(2) on the ball, and still 1 on a box
+    (`dpviz.accounting.sensitivity.l2_upper`).
 
     Notes
     -----
-    It is a Gaussian mechanism on the upper triangle, of mu = that sensitivity over s. The classical
-    scale was proved for epsilon below 1 (Dwork and Roth 2014, appendix A); here every epsilon is
-    judged by the exact profile at mu.
+    The release is a Gaussian mechanism on the upper triangle, with mu = the sensitivity over s. The
+    classical scale was proved for epsilon below 1 (Dwork and Roth 2014, appendix A); here the exact
+    profile at mu judges every epsilon.
     """
 
     info = MechanismInfo(
@@ -59,14 +59,14 @@ class AnalyzeGauss(AdditiveMechanism):
         law=r"\hat A = A + G,\quad G_{ij} = G_{ji} \sim N(0, s^2)",
         calibration=r"s = R^2 \sqrt{2 \ln(1.25/\delta)} / (n \varepsilon)",
         complexity="d^3",
-        advice="Where a row may become zero and n is public; for replaced rows use gaussian.",
+        advice="Use it if a row may become zero and n is public; for replaced rows use gaussian.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the published scale: the classical Gaussian one at sensitivity 1."""
-        # Algorithm 1: sqrt(2 ln(1.25/delta))/epsilon, for a row of length at most 1; here R^2/n.
+        """Return the published scale: the classical Gaussian scale at sensitivity 1."""
+        # Algorithm 1 has this std for rows of length at most 1, so here it is multiplied by R^2/n.
         scale = classical_std(budget) * problem.domain.radius**2 / problem.n
-        # accounted for by what a row really moves, and not by the 1 that the scale assumes
+        # The loss follows from the real sensitivity to one row. Algorithm 1 assumes sensitivity 1.
         part = GaussianPart(l2_upper(problem), scale, l2_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))
 
@@ -79,20 +79,20 @@ class AnalyzeGauss(AdditiveMechanism):
         return SemiCircle(calibration.scale, calibration.problem.d)
 
     def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the published neighbours and range, outside them."""
+        """Return the source's neighbours or range if this setting is outside them, or None."""
         if l2_upper(problem) > problem.domain.radius**2 / problem.n:
             return "for zero-out neighbours"
         return "for epsilon below 1" if budget.epsilon >= 1 else None
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return the delta it really gives, and the range of the classical proof."""
+        """Return the exact delta and the range of the classical proof."""
         assert spent is not None
         assert spent.delta_at_epsilon is not None
         truth = (
             f"the exact delta at epsilon {numeral(budget.epsilon, 3)} is "
             f"{numeral(spent.delta_at_epsilon)}, against {numeral(budget.delta)} claimed"
         )
-        # larger than this only under replace on the ball; see the class
+        # The claim is exceeded only under replace on the ball; see the docstring of the class.
         assumed = problem.domain.radius**2 / problem.n
         if l2_upper(problem) > assumed:
             first = (

@@ -28,46 +28,46 @@ from dpviz.mechanisms._clipped import (
 )
 from dpviz.sampling.ensembles import goe
 
-_OCTAVE_COUNTS = 6  # 2^6 octaves
-_FINE_COUNTS, _PER_OCTAVE, _BELOW = 4, 4, 3  # 2^4 radii, from 3/4 octave below
-_FEW, _SURE = 1e-3, 5.0  # share of rows and margin at which it takes whole octaves
-_FIRST = 0.3  # share of the counts' squared mu that finds the octave of the median
-_LOUD = 0.04  # tau above which no quantile pays
-_CLEAR = 3.0  # standard deviations of a count that half of the rows must be
-_MARGIN = 1.5  # standard deviations: without it noise at empty radii lifts the radius for ever
+_OCTAVE_COUNTS = 6  # Six noisy counts search 64 octaves for the median length.
+_FINE_COUNTS, _PER_OCTAVE, _BELOW = 4, 4, 3  # Four more counts search 16 radii, 4 per octave.
+_FEW, _SURE = 1e-3, 5.0  # Share of rows below which counts search whole octaves, and their margin.
+_FIRST = 0.3  # Share of the counts' squared mu that finds the octave of the median row length.
+_LOUD = 0.04  # Largest tau at which a quantile of the row lengths still helps.
+_CLEAR = 3.0  # Least n/2 for the search of a radius, in standard deviations of a noisy count.
+_MARGIN = 1.5  # Margin in standard deviations: with less, noise could raise the radius endlessly.
 
 
 @dataclass(frozen=True)
 class ClippedGaussian(OfClippedRows):
-    """r^2 (M + G), M the second moment of rows clipped at r, in units of r^2, and G a GOE.
+    """Release r^2 (M + G): M the moment of rows clipped at r, in units of r^2, and G a GOE.
 
     Source
     ------
-    Ours. Clipping to a noisy quantile is old; that spherical PCA is its limit, and which quantile
-    pays for PCA at a noise level, was measured (docs/defaults.md).
+    This mechanism is dpviz's. Clipping to a noisy quantile is known. We measured that spherical PCA
+    is its limit, and which quantile helps PCA at a noise level (docs/defaults.md).
 
     Notes
     -----
-    The branch. tau = D sqrt(d)/(n mu), with D = sqrt(2) (replace) or 1 (zero-out) and mu that of
-    the budget, is public. If tau is above .04, or half of the rows are fewer than three standard
-    deviations of the counts below, no quantile is worth its price. Then the release is the release
-    of `spherical`: the second moment of directions, which shows no variance.
+    The branch. tau = D sqrt(d)/(n mu) is public, with D = sqrt(2) (replace) or 1 (zero-out) and the
+    budget's mu. If tau is above .04, or n/2 is below three standard deviations s1 of the first
+    counts, no quantile is worth its privacy loss. Then the release is the same as in `spherical`:
+    the second moment of directions, which shows no variance.
 
-    The radius. N(r) rows are longer than r. Six noisy counts walk down a binary search over the
-    octaves 2^-32 to 2^31, up while N(r) + s1 Z > n/2, to an octave b about the median. Four more
-    search b 2^((j-3)/4), j = 0 .. 15, up while N(r) + s2 Z > K, where K is `beyond` times n plus
-    1.5 s2, at most n/2. Where K with 5 s2 is at most n/1000 they search b 2^j with that instead: so
-    as epsilon grows the radius passes every row, and the release tends to the full second moment.
+    The radius. N(r) rows are longer than r. Six noisy counts do a binary search over the octaves
+    2^-32 to 2^31, up while N(r) + s1 Z > n/2, to an octave b about the median. Four more search b
+    2^((j-3)/4), j = 0 .. 15, up while N(r) + s2 Z > K. Here K is `beyond` times n plus 1.5 s2, at
+    most n/2. If `beyond` times n plus 5 s2 is at most n/1000, it is K, and they search b 2^j. So as
+    epsilon grows the radius passes every row, and the release tends to the full second moment.
 
-    The account. Given the answers before it, each count is asked at a radius that depends on them
-    alone, and one row moves it by at most 1. Given r, a row enters M as a uu' with unit u and
-    0 <= a <= 1, a function of that row: M moves by at most D/n in the Frobenius norm, whatever r
-    is (`dpviz.mechanisms._clipped`). Gaussian steps compose adaptively to the sum of their squared
-    mu, exactly (Dong, Roth and Su 2022): 6/s1^2 + 4/s2^2 = share mu^2, and the noise on M has the
-    rest. Everything else is post-processing: the radius itself may be released, and is.
+    The accounting. Each count has a radius that depends on earlier answers alone, and one row moves
+    it by at most 1. Given r, a row enters M as a uu' with unit u and 0 <= a <= 1, a function of
+    that row. So M moves by at most D/n in the Frobenius norm, for every r
+    (`dpviz.mechanisms._clipped`). Gaussian steps compose adaptively to the sum of their squared mu,
+    exactly (Dong, Roth and Su 2022). So 6/s1^2 + 4/s2^2 = share mu^2, and the noise on M has the
+    rest. Everything else is post-processing: so the radius itself is released too.
 
-    The account is a bound: of the noisy counts only the radius is released, and under replace the
-    rows that move M by sqrt(2) are both as long as r, so that counts below r stand still.
+    The accounted loss is an upper bound. Only the radius is released, not the noisy counts. Under
+    replace the rows that move M by sqrt(2) are both as long as r, so counts below r do not change.
     """
 
     share: float = number(
@@ -75,15 +75,15 @@ class ClippedGaussian(OfClippedRows):
         0.005,
         0.5,
         label="Share for the radius",
-        help="Share of the squared mu that is spent on finding the clipping radius.",
+        help="Share of the budget (its squared mu) that finds the clipping radius.",
         slider=(0.01, 0.3),
         examples=(0.2,),
     )
 
     info = MechanismInfo(
         label="Clipped Gaussian",
-        summary="Finds a radius privately, clips rows to it, and adds Gaussian noise to match; "
-        "by directions alone where noise is large.",
+        summary="Finds a radius privately, clips rows to it, and adds Gaussian noise to "
+        "match. If noise is large, it uses the rows' directions alone.",
         paper="dpviz",
         family="gaussian",
         release="subspace",
@@ -104,7 +104,7 @@ class ClippedGaussian(OfClippedRows):
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the noise scale in units of r^2 and, where r is sought, the noise of counts."""
+        """Return the noise scale in units of r^2 and, if r is sought, the noise of the counts."""
         sensitivity = frobenius(on_the_sphere(problem))
         mu = mu_of(budget)
         tau = sensitivity * math.sqrt(problem.d) / mu
@@ -112,9 +112,9 @@ class ClippedGaussian(OfClippedRows):
         fine_std = math.sqrt(_FINE_COUNTS / ((1 - _FIRST) * self.share)) / mu
         if tau > _LOUD or problem.n / 2 < _CLEAR * octave_std:
             scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
-            alone = GaussianPart(sensitivity, scale, attained=False)  # the subspace alone
+            alone = GaussianPart(sensitivity, scale, attained=False)  # Only a subspace is released.
             return Calibration(problem, budget, scale, (alone,), {"tau": tau})
-        octave = GaussianPart(1.0, octave_std, attained=False)  # the radius alone is released
+        octave = GaussianPart(1.0, octave_std, attained=False)  # Only the radius is released.
         fine = GaussianPart(1.0, fine_std, attained=False)
         counts = (octave,) * _OCTAVE_COUNTS + (fine,) * _FINE_COUNTS
         scale = sensitivity / (greatest_mu_beside(counts, budget) * (1 - 1e-15))
@@ -137,7 +137,7 @@ class ClippedGaussian(OfClippedRows):
         return goe(draws, problem.d)
 
     def radii(self, lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
-        """Return the radius that each draw finds, shape (size,)."""
+        """Return the radius found in each repetition, shape (size,)."""
         return radii_of(lengths, calibration, draws)
 
     def weighing_std(self, calibration: Calibration) -> float:
@@ -149,29 +149,29 @@ class ClippedGaussian(OfClippedRows):
         return 3.0
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on."""
+        """Return the basis of the calibration."""
         if self.releases(problem, budget) == "subspace":
             return (
-                "Noise is too large here for a clipping radius to pay: every row is scaled to "
-                "length one, which bounds what one person moves, and the exact Gaussian profile "
-                "sets the noise."
+                "Noise is too large here for a clipping radius to help. Every row is scaled "
+                "to length one, which bounds the influence of one person, and the exact "
+                "Gaussian profile sets the noise."
             )
         return (
-            f"Ten noisy counts of long rows cost {numeral(self.share, 3)} of the squared mu; a "
-            "clipped row moves the moment by a known amount whatever they answer, and adaptive "
-            "Gaussian steps compose exactly."
+            f"Ten noisy counts of long rows use {numeral(self.share, 3)} of the squared mu. "
+            "A clipped row moves the moment by at most a known amount for every answer, and "
+            "adaptive Gaussian steps compose exactly."
         )
 
 
 def radii_of(lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
-    """Return the radius that each draw finds, shape (size,).
+    """Return the radius found in each repetition, shape (size,).
 
     Parameters
     ----------
     lengths : ndarray of shape (n,) or Lengths
-        Ascending; or counts of them.
+        Row norms, ascending; or counts of lengths.
     calibration : Calibration
-        Of a setting in which a radius is sought.
+        Calibration of a setting with a radius search.
     draws : Draws
     """
     values, n = calibration.values, calibration.problem.n

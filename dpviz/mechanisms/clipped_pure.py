@@ -29,46 +29,45 @@ from dpviz.mechanisms._clipped import (
 from dpviz.mechanisms._pure import AUTO, LAW_CHOICES, ChosenNoise, PureLaw
 
 _PER_OCTAVE, _FINE = 8, 24
-_FEW, _SURE = 1e-3, 6.0  # share of rows and margin at which it is among whole octaves
-_FIRST = 0.4  # share of the choices' epsilon that finds the median, at most
-_ENOUGH = 60.0  # e1 n above which the median needs no more
-_WHOLE = 1_600.0  # n epsilon above which the choices get less than their share
-_LOUD = 0.02  # tau above which no quantile pays
-_CLEAR = 8.0  # e1 n/4 below which the median is not found
-_MARGIN = 1.0  # times ln(24)/e2: radii above every row together must be unlikely
-_AGAINST = 3.0  # the power of a radius that its odds fall with, for the same reason
+_FEW, _SURE = 1e-3, 6.0  # Share of rows below which radii are whole octaves, and their margin.
+_FIRST = 0.4  # Largest share of both choices' epsilon for the choice of the median.
+_ENOUGH = 60.0  # Epsilon of the first choice times n that is enough to find the median.
+_WHOLE = 1_600.0  # Value of n epsilon above which the choices of a radius get a smaller share.
+_LOUD = 0.02  # Largest tau at which a quantile of the row lengths still helps.
+_CLEAR = 8.0  # Least epsilon times n/4 of the first choice with which the median is found.
+_MARGIN = 1.0  # Factor on ln(24)/e2 that makes a radius above every row unlikely.
+_AGAINST = 3.0  # Power of a radius by which its odds fall: one above every row becomes unlikely.
 _REASON = "exponential mechanism on the clipping radius"
 
 
 @dataclass(frozen=True)
 class ClippedPure(ChosenNoise, OfClippedRows):
-    """r^2 (M + N), M the second moment of rows clipped at r, in units of r^2, and N pure noise.
+    """Release r^2 (M + N): M the moment of rows clipped at r, in units of r^2, and N pure noise.
 
     Source
     ------
-    Ours; the pure twin of `clipped_gaussian`, with the noise of `knorm` or `wishart_difference`.
+    Ours, the pure twin of `clipped_gaussian`, with the noise of `knorm` or `wishart_difference`.
 
     Notes
     -----
-    The branch. tau is the edge of the noise's spectrum over sqrt(2), as if it had all of epsilon,
-    and public. Where it is above .02, or e1 n/4 is below 8, the release is that of
-    `spherical_knorm` or `spherical_wishart_difference`: directions, of which no variance can be
-    read.
+    The branch. tau is public: the edge of the noise's spectrum over sqrt(2), as if the noise had
+    all of epsilon. If tau is above .02, or e1 n/4 is below 8, the release is the same as in
+    `spherical_knorm` or `spherical_wishart_difference`: directions, which show no variance.
 
-    The radius. N(r) rows are longer than r, and one row moves each N(r) by at most 1, so a radius
-    drawn with odds exp(e/2 times a score that falls by 1 for each row by which the counts about r
-    miss K) spends e (`dpviz.mechanisms._clipped.log_odds`), and so it does with public weights
-    beside them. First the median b among 2^(j/8), j = -256 .. 255, with e1 and K = n/2; then r
-    among b 2^(j/8), j = 0 .. 23, with e2, weights r^-3 and K `beyond` times n plus ln(24)/e2, at
-    most n/2. Where K with 6 ln(24)/e2 is at most n/1000 it is among b 2^j with that instead: so as
-    epsilon grows the radius passes every row, and the release tends to the full second moment.
-    e1 + e2 is the share of epsilon, times sqrt(1600/(n epsilon)) where that is below 1: enough
-    rows are counted well with less. e1 is .4 of it, at most 60/n.
+    The radius. N(r) rows are longer than r, and one row moves each N(r) by at most 1. A radius has
+    odds exp(e/2 times a score). The score falls by 1 for each row by which the counts about r miss
+    K. So the choice uses e, also with public weights (`dpviz.mechanisms._clipped.log_odds`). The
+    first choice is the median b among 2^(j/8), j = -256 .. 255, with e1 and K = n/2. The second is
+    r among b 2^(j/8), j = 0 .. 23, with e2, weights r^-3 and K = `beyond` times n plus ln(24)/e2,
+    at most n/2. If `beyond` times n plus 6 ln(24)/e2 is at most n/1000, this sum is K, and r is
+    among b 2^j. So as epsilon grows the radius passes every row, and the release tends to the full
+    second moment. e1 + e2 is the share of epsilon, times sqrt(1600/(n epsilon)) if that is below 1:
+    many rows need less. e1 is .4 of e1 + e2, at most 60/n.
 
-    The release. Given r, M moves by at most 2/n (replace) or 1/n (zero-out) in nuclear norm,
-    whatever r is (`dpviz.mechanisms._clipped`), and the log density ratio of either noise is at
-    most the nuclear norm over its scale s (`dpviz.mechanisms._pure`). Pure epsilons add, also where
-    a step depends on those before it: e1 + e2 + nuclear/s = epsilon.
+    The release. Given r, M moves by at most 2/n (replace) or 1/n (zero-out) in nuclear norm, for
+    every r (`dpviz.mechanisms._clipped`). The log density ratio of either noise is at most the
+    nuclear norm over its scale s (`dpviz.mechanisms._pure`). Pure epsilons add, also if a step
+    depends on earlier steps: e1 + e2 + nuclear/s = epsilon.
     """
 
     share: float = number(
@@ -76,8 +75,8 @@ class ClippedPure(ChosenNoise, OfClippedRows):
         0.01,
         0.5,
         label="Share for the radius",
-        help="Share of epsilon used to choose the clipping radius, at an n epsilon up to 1,600. "
-        "Beyond, it falls with the root of n epsilon.",
+        help="Share of epsilon used to choose the clipping radius, if n times epsilon is at most "
+        "1,600. Above 1,600, the share falls with the root of n times epsilon.",
         slider=(0.05, 0.4),
         examples=(0.4,),
     )
@@ -85,14 +84,15 @@ class ClippedPure(ChosenNoise, OfClippedRows):
         AUTO,
         LAW_CHOICES,
         label="Noise",
-        help="Which pure noise the moment gets. K-norm noise is a tenth less and slower to draw.",
+        help="Kind of pure noise on the second moment. K-norm noise is smaller by a tenth and "
+        "slower to sample.",
         examples=(PureLaw.WISHART, PureLaw.KNORM),
     )
 
     info = MechanismInfo(
         label="Clipped K-norm",
-        summary="Finds a radius privately, clips rows to it, and adds pure noise to match; by "
-        "directions alone where noise is large.",
+        summary="Finds a radius privately, clips rows to it, and adds pure noise to match. "
+        "If noise is large, it uses the rows' directions alone.",
         paper="dpviz",
         family="wishart",
         release="subspace",
@@ -113,7 +113,7 @@ class ClippedPure(ChosenNoise, OfClippedRows):
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the noise scale in units of r^2 and, where r is sought, what chooses it."""
+        """Return the noise scale in units of r^2 and, if r is searched, the search's parameters."""
         sensitivity = nuclear(on_the_sphere(problem))
         d, n, whole = problem.d, problem.n, budget.epsilon
         tau = self.law(d).edge(d) * sensitivity / whole / math.sqrt(2)
@@ -126,7 +126,7 @@ class ClippedPure(ChosenNoise, OfClippedRows):
         noise = PurePart(
             sensitivity / scale,
             "log density ratio is at most the nuclear norm over the scale",
-            attained=False,  # beside two choices, or of a subspace alone
+            attained=False,  # With two choices, or for a subspace, the bound is not attained.
         )
         if not sought:
             if self.law(d) is PureLaw.KNORM:
@@ -150,7 +150,7 @@ class ClippedPure(ChosenNoise, OfClippedRows):
         return self.law(problem.d).draw(draws, problem.d)
 
     def radii(self, lengths: Lengths, calibration: Calibration, draws: Draws) -> FloatArray:
-        """Return the radius that each draw finds, shape (size,)."""
+        """Return the radius found in each repetition, shape (size,)."""
         return radii_of(lengths, calibration, draws.uniform(2))
 
     def weighing_std(self, calibration: Calibration) -> float:
@@ -166,30 +166,31 @@ class ClippedPure(ChosenNoise, OfClippedRows):
         """Return the proof in one sentence."""
         if self.releases(problem, budget) == "subspace":
             return (
-                "Proved: noise is too large here for a clipping radius to pay, so every row is "
-                "scaled to length one, and the log density ratio is at most the nuclear norm that "
-                "one such row moves over the scale."
+                "Proved: noise is too large here for a clipping radius to help, so every "
+                "row is scaled to length one. The log density ratio is at most the change "
+                "by one such row in nuclear norm, divided by the scale."
             )
         values = self.calibrate(problem, budget).values
         cost = (values["median_epsilon"] + values["radius_epsilon"]) / budget.epsilon
         return (
             "Proved: two choices of a radius by the exponential mechanism cost "
-            f"{numeral(cost, 3)} of epsilon; a clipped row moves the moment by a known nuclear "
-            "norm whatever they are, and the log density ratio is at most that over the scale."
+            f"{numeral(cost, 3)} of epsilon. For every radius, a clipped row moves the "
+            "moment by at most a known nuclear norm, and the log density ratio is at most "
+            "this norm divided by the scale."
         )
 
 
 def radii_of(lengths: Lengths, calibration: Calibration, chances: FloatArray) -> FloatArray:
-    """Return the radius that each draw chooses, shape (size,).
+    """Return the radius chosen in each repetition, shape (size,).
 
     Parameters
     ----------
     lengths : ndarray of shape (n,) or Lengths
-        Ascending; or counts of them.
+        Row norms, ascending; or counts of lengths.
     calibration : Calibration
-        Of a setting in which a radius is sought.
+        Calibration of a setting with a radius search.
     chances : ndarray of shape (size, 2)
-        Uniform on [0, 1).
+        Uniform numbers on [0, 1).
     """
     values, n = calibration.values, calibration.problem.n
     medians = 2.0 ** (np.arange(-OCTAVES * _PER_OCTAVE, OCTAVES * _PER_OCTAVE) / _PER_OCTAVE)

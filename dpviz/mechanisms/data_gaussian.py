@@ -23,18 +23,18 @@ from dpviz.mechanisms._rows import RowNoise, debiased, noisy_moments, noisy_rows
 
 @dataclass(frozen=True)
 class DataGaussian(Mechanism):
-    """X + E with i.i.d. N(0, s^2) entries; the covariance estimate subtracts s^2 I.
+    """Release X + E with i.i.d. N(0, s^2) entries; the covariance estimate subtracts s^2 I.
 
     Source
     ------
-    Dwork and Roth 2014 for noise on the table; Balle and Wang 2018 for the
-    calibration. Drawn from the second moment alone by its exact law given A.
+    Dwork and Roth 2014 for noise on the table; Balle and Wang 2018 for the calibration. The release
+    is sampled from the second moment alone by the exact law given A.
 
     Notes
     -----
     A row moves the table by at most 2 R (replace, by opposite rows) or R (zero-out) in l2 norm
-    (`dpviz.accounting.sensitivity.rows_l2`): a Gaussian mechanism of mu = that over s. Everything
-    computed from the noisy table is post-processing.
+    (`dpviz.accounting.sensitivity.rows_l2`). So the release is a Gaussian mechanism with mu = this
+    norm over s. Everything computed from the noisy table is post-processing.
     """
 
     info = MechanismInfo(
@@ -50,7 +50,7 @@ class DataGaussian(Mechanism):
         calibration=r"s = D_2\, g(\varepsilon, \delta),\quad D_2 = 2R\ (\text{replace}),\ R\ "
         r"(\text{zero-out})",
         complexity="d^3",
-        advice="Only when the noisy table itself is wanted; noise on A costs far less.",
+        advice="Use it only if you need the noisy table itself; noise on A costs far less.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -60,23 +60,23 @@ class DataGaussian(Mechanism):
         return Calibration(problem, budget, scale, (GaussianPart(sensitivity, scale),))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the debiased covariance of noisy rows, by its exact law given A."""
+        """Return the debiased covariance of noisy rows, sampled from its exact law given A."""
         problem = calibration.problem
         noise = RowNoise.draw(draws, problem.n, problem.d)
-        # the same in every direction: known and public, so subtracted from the estimate
+        # The noise has the same known variance in all directions, so the estimate subtracts it.
         variances = np.full((1, problem.d), calibration.scale**2)
         moments = noisy_moments(data, problem.n, noise, Directions(), variances)
         return debiased(moments, calibration, Directions(), variances)
 
     def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
-        """Return X + E."""
+        """Return the noisy table, X + E."""
         noise = draws.normal(*rows.shape)
         variances = np.full((1, rows.shape[1]), calibration.scale**2)
         return noisy_rows(rows, noise, Directions(), variances)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on."""
+        """Return the basis of the calibration."""
         return (
-            "Noise solved from the exact privacy profile for the distance between two rows, so it "
-            "spends just what it claims; every row carries that noise, whatever n is."
+            "The exact privacy profile sets the noise for the distance between two rows, so the "
+            "privacy loss is exactly as claimed. Every row carries this noise for every n."
         )

@@ -22,7 +22,7 @@ from dpviz.mechanisms._rows import debiased, laplace_moments, laplace_rows
 
 @dataclass(frozen=True)
 class DataLaplace(Mechanism):
-    """X + E with i.i.d. Lap(b) entries; the covariance estimate subtracts 2 b^2 I.
+    """Release X + E with i.i.d. Lap(b) entries; the covariance estimate subtracts 2 b^2 I.
 
     Source
     ------
@@ -31,9 +31,9 @@ class DataLaplace(Mechanism):
 
     Notes
     -----
-    A row moves the table in l1 norm by at most what `dpviz.accounting.sensitivity.rows_l1` says, on
-    the ball 2 sqrt(d) R (replace) or sqrt(d) R (zero-out), and the log density ratio of the noise
-    is at most that over b. Everything computed from the noisy table is post-processing.
+    A row moves the table in l1 norm by at most `dpviz.accounting.sensitivity.rows_l1`: on the ball
+    2 sqrt(d) R (replace) or sqrt(d) R (zero-out). The log density ratio of the noise is at most
+    this norm over b. Everything computed from the noisy table is post-processing.
 
     Laplace noise is not rotation invariant, so the law of the noisy moment
     depends on the rows and not only on X'X.
@@ -57,12 +57,13 @@ class DataLaplace(Mechanism):
         guarantee="pure",
         order=22,
         needs_rows=True,
+        passes=1,
         law=r"\hat X = X + E,\ E_{ij} \sim \mathrm{Lap}(b),\quad \hat A = \hat X'\hat X/n"
         r" - 2 b^2 I",
         calibration=r"b = D_1/\varepsilon,\quad D_1 = 2R\sqrt d\ (\text{replace}),\ R\sqrt d\ "
         r"(\text{zero-out})",
         complexity="n d^2",
-        advice="Only when the noisy table itself is wanted; noise on A costs far less.",
+        advice="Use it only if you need the noisy table itself; noise on A costs far less.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -73,24 +74,22 @@ class DataLaplace(Mechanism):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the debiased covariance of the noisy rows."""
-        if data.rows is None:
-            raise TypeError("data_laplace needs the rows; `why_not` says so beforehand")
         b = calibration.scale
-        moments = laplace_moments(data.rows, b, draws)
-        # Lap(b) has variance 2 b^2
+        moments = laplace_moments(data, b, draws)
+        # Laplace noise of scale b has the variance 2 b^2.
         variances = np.full((1, data.d), 2 * b**2)
         return debiased(moments, calibration, Directions(), variances)
 
     def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
-        """Return X + E, the table whose moment the same draws give."""
+        """Return X + E, the table whose moment `release_many` gives on the same stream."""
         noise = laplace_rows(rows, draws)
         noise *= calibration.scale
         noise += rows
         return noise
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on."""
+        """Return the basis of the calibration."""
         return (
-            "The Laplace mechanism on the table itself: the scale is the l1 distance between two "
-            "rows over epsilon; every row carries that noise, whatever n is."
+            "The Laplace mechanism on the table itself: the scale is the l1 distance "
+            "between two rows over epsilon. Every row carries this noise for every n."
         )

@@ -1,4 +1,4 @@
-"""Gaussian noise shaped by the precision allocation, with an exact account."""
+"""Gaussian noise shaped by the precision allocation, with exact accounting."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 @dataclass(frozen=True)
 class DirectionalGaussian(DirectionalMechanism):
-    """A + S^1/2 G S^1/2, G a GOE, S = W diag(s) W'.
+    """Release A + S^1/2 G S^1/2 with a GOE G and S = W diag(s) W'.
 
     Source
     ------
-    The allocation is Chanyaswad et al. 2018's; the exact account is dpviz's
+    The allocation is Chanyaswad et al. 2018's; the exact accounting is dpviz's
     (`dpviz.accounting.sensitivity.mahalanobis`), after Balle and Wang 2018.
 
     Notes
     -----
-    It is a Gaussian mechanism for the query S^-1/2 A S^-1/2, so (epsilon,
-    delta) holds exactly when the profile does at mu = the Mahalanobis
-    sensitivity of S. On the box s_j is proportional to reach_j^2/theta_j. S is scaled, for
-    the directions in use, until mu is what the budget allows; along the features that is exact
-    on the box too (`dpviz.accounting.boxes`), along other directions mu is bounded there. By
-    default private directions are eigenvectors of an exact Gaussian release; the
-    two Gaussian parts compose exactly, and the release gets what is left.
+    The release is a Gaussian mechanism for the query S^-1/2 A S^-1/2. So (epsilon, delta) holds
+    exactly when the profile allows mu = the Mahalanobis sensitivity of S. On the box s_j is
+    proportional to reach_j^2/theta_j. S is scaled, for the directions in use, until mu is what the
+    budget allows. Along the features this mu is exact on the box too (`dpviz.accounting.boxes`);
+    along other directions it is an upper bound. By default private directions are eigenvectors of
+    an exact Gaussian release. The two Gaussian parts compose exactly, and the release gets the
+    remaining budget.
     """
 
     estimate: str = estimate_param("weighted")
@@ -70,17 +70,17 @@ class DirectionalGaussian(DirectionalMechanism):
         calibration=r"\mu = \max \lVert \Sigma^{-1/2}(vv'-ww')\Sigma^{-1/2} \rVert_F / n"
         r" = 1/g(\varepsilon, \delta)",
         complexity="d^3",
-        advice="On a box, when you know which features matter; on a ball gaussian is better.",
+        advice="Use it on a box if you know which features matter; on a ball gaussian is better.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return 1/mu, the noise of a query of sensitivity 1, after paying for directions."""
+        """Return 1/mu, the noise of a query of sensitivity 1, after the directions' budget."""
         bought = self.purchase(problem, budget)
-        # squares of mu add, so directions and release share the budget without a loss
+        # Squares of mu add up exactly, so the release gets what the directions leave.
         mu = greatest_mu_beside(bought.parts, budget)
         values = {**bought.values, "mu": mu}
         calibration = Calibration(problem, budget, math.nextafter(1 / mu, math.inf), (), values)
-        # private directions: any basis, where the box's sensitivity is only bounded
+        # Private directions may be any basis. On a box, the sensitivity for any basis is a bound.
         part = GaussianPart(1.0, calibration.scale, attained=problem.domain.kind == "ball")
         if known_shape(problem):
             features = np.eye(problem.d)
@@ -97,10 +97,10 @@ class DirectionalGaussian(DirectionalMechanism):
     def shape(
         self, calibration: Calibration, basis: FloatArray, spectrum: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return s and theta: s scaled until mu is what the budget leaves."""
+        """Return s and theta, with s scaled until mu uses the remaining budget."""
         problem, mu = calibration.problem, calibration.values["mu"]
         root = math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0
-        # on a box the reaches share one budget; on a ball each direction has a term of its own
+        # On a box, all directions together share one budget. On a ball, each direction has its own.
         terms = 1 if problem.domain.kind == "box" else problem.d
         return exact_shape(
             problem,
@@ -113,14 +113,14 @@ class DirectionalGaussian(DirectionalMechanism):
         )
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
-        """Return a semicircle where all directions have the same noise."""
+        """Return a semicircle if all directions have the same noise, or None."""
         std = isotropic_std(self, calibration)
         if std is None:
             return None
         return SemiCircle(math.sqrt(0.5) * std, calibration.problem.d, diagonal=2.0)
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
-        """Return what the exact account says and whether directions pay here."""
+        """Return the exact privacy loss and whether directions help in this setting."""
         bought = with_directions(self.purchase(problem, budget))
         return (
             f"By the exact account it spends {claimed_against_spent(budget, spent)}{bought}; "

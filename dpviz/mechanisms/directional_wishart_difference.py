@@ -32,13 +32,13 @@ from dpviz.sampling.limits import FreeNoise, WishartDifferenceLaw
 
 @dataclass(frozen=True)
 class DirectionalWishartDifference(DirectionalMechanism):
-    """A + W1 - W2 with independent W_d(d + 1, C), C = W diag(c) W'.
+    """Release A + W1 - W2 with independent W_d(d + 1, C), C = W diag(c) W'.
 
     Notes
     -----
-    The proof of `wishart_difference` with tr(C^-1 P)/2 in place of tr(P)/(2c): the log density
-    ratio of neighbours is at most half the nuclear norm of C^-1/2 D C^-1/2. On the box, c_j =
-    reach_j^2/(theta_j P) with a linear precision budget P. Private directions come from a
+    The proof is as in `wishart_difference`, with tr(C^-1 P)/2 in place of tr(P)/(2c): the log
+    density ratio of neighbours is at most half the nuclear norm of C^-1/2 D C^-1/2. On the box, c_j
+    = reach_j^2/(theta_j P) with a linear precision budget P. Private directions come from a
     `wishart_difference` release by default; pure epsilons add.
     """
 
@@ -75,7 +75,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
             scales, _ = self.shape(calibration, features, None)
             spent = mahalanobis_nuclear(problem, features, scales) / 2
             attained = mahalanobis_nuclear_attained(problem, features, scales)
-        # half of the nuclear norm, because the Wishart density holds tr(C^-1 P)/2
+        # The Wishart density contains tr(C^-1 P)/2, so the loss is half of the nuclear norm.
         part = PurePart(
             spent,
             "log density ratio is at most half the nuclear norm",
@@ -97,9 +97,9 @@ class DirectionalWishartDifference(DirectionalMechanism):
     def shape(
         self, calibration: Calibration, basis: FloatArray, spectrum: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return c and theta: c scaled until epsilon is what the budget leaves."""
+        """Return c and theta, with c scaled until epsilon uses the remaining budget."""
         problem, epsilon = calibration.problem, calibration.values["epsilon_release"]
-        # the nuclear norm of a replaced row is twice the norm of a zeroed row
+        # Replacing a row changes the matrix by twice the nuclear norm of setting the row to zero.
         sides = 1 if problem.relation is Relation.REPLACE else 2
         terms = 1 if problem.domain.kind == "box" else problem.d
         return exact_shape(
@@ -113,7 +113,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
         )
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
-        """Return the law of `wishart_difference` where all directions have the same noise."""
+        """Return the law of `wishart_difference` if all directions have the same noise, or None."""
         std = isotropic_std(self, calibration)
         if std is None:
             return None
@@ -121,7 +121,7 @@ class DirectionalWishartDifference(DirectionalMechanism):
         return WishartDifferenceLaw(d * std / self.diagonal_std(calibration), d)
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
-        """Return what the account says and whether directions pay here."""
+        """Return the privacy loss and whether directions help in this setting."""
         bought = with_directions(self.purchase(problem, budget))
         return (
             f"The log density ratio is at most half a nuclear norm, so it spends "

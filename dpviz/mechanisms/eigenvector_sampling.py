@@ -1,4 +1,4 @@
-"""Eigenvector sampling: one exact Bingham direction after the other, with deflation."""
+"""Eigenvector sampling: exact Bingham directions, one after the other, with deflation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpviz.sampling.deflation import Complements, bingham_each
 
 @dataclass(frozen=True)
 class EigenvectorSampling(Ranged):
-    """Draw k orthonormal directions in turn, each an exponential mechanism on what is left.
+    """Sample k orthonormal directions, each by an exponential mechanism on the complement.
 
     Source
     ------
@@ -33,24 +33,24 @@ class EigenvectorSampling(Ranged):
     Notes
     -----
     Direction i has density proportional to exp(b u'C u) on the unit sphere of the complement of
-    the directions before it, C being A restricted there. The complement is public once those are
-    released, and one row moves u'Cu by at most R^2/n whatever it is, so each draw costs
-    2 b R^2/n under replace. Under zero-out every score moves the same way and it costs half.
-    Thus b = n epsilon_i/(2 R^2) and n epsilon_i/R^2 are enough; the published quarter spends half
-    and a quarter of its promise. Every draw is exact (`dpviz.sampling.deflation`).
+    earlier directions, with C the restriction of A. The complement is then public, and one row
+    moves u'Cu by at most R^2/n in any complement. So each direction uses 2 b R^2/n under replace.
+    Under zero-out every score moves the same way, and each direction uses half. Thus b = n
+    epsilon_i/(2 R^2) and n epsilon_i/R^2 are enough; the published quarter uses half and a quarter
+    of its claim. Sampling is exact (`dpviz.sampling.deflation`).
 
-    With ``account=range`` the draws are accounted for by their bounded range at the budget's delta,
-    where that allows more than a k-th of epsilon each.
+    With ``account=range`` the directions are accounted for by their bounded range at the budget's
+    delta, if that allows more than a k-th of epsilon each.
 
-    Eigenvalues, if released, are all d of A with Laplace noise: by Lidskii's inequality they move
-    by at most the nuclear norm of the difference, in l1 norm. They are sorted afterwards.
+    Eigenvalues, if released, are all d of A with Laplace noise. Lidskii's inequality: they move in
+    l1 norm by at most the nuclear norm of the difference. Noisy ones are sorted.
     """
 
     concentration: str = choice(
         "tight",
         {"tight": "as the relation allows", "published": "n epsilon / 4, as published"},
         label="Concentration",
-        help="How sharply the sampler prefers variance.",
+        help="How strongly the sampler prefers directions of large variance.",
         examples=("published",),
     )
     values_share: float = number(
@@ -58,7 +58,7 @@ class EigenvectorSampling(Ranged):
         0.0,
         0.9,
         label="Share for eigenvalues",
-        help="Share of epsilon spent on noisy eigenvalues; 0 releases directions only.",
+        help="Share of epsilon used for noisy eigenvalues; 0 releases directions only.",
         examples=(0.5,),
     )
     account: str = account_choice()
@@ -71,8 +71,7 @@ class EigenvectorSampling(Ranged):
             paper(
                 "Amin2019",
                 "Amin, Kareem and Dick, Travis and Kulesza, Alex and Mu{\\~n}oz Medina, "
-                "Andr{\\'e}s and "
-                "Vassilvitskii, Sergei",
+                "Andr{\\'e}s and Vassilvitskii, Sergei",
                 "Differentially Private Covariance Estimation",
                 "Advances in Neural Information Processing Systems 32",
                 2019,
@@ -95,25 +94,26 @@ class EigenvectorSampling(Ranged):
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the concentration of each draw, and the scale of the eigenvalues' noise."""
+        """Return the concentration of each direction, and the scale of the eigenvalues' noise."""
         reach = spectral(problem)
         sides = 2 if problem.relation is Relation.REPLACE else 1
         ranged = self.better(budget, problem.k)
         each = budget.epsilon * (1 - self.values_share) / problem.k
         if ranged:
             each = self.epsilon_each(budget, 1 - self.values_share, problem.k)
-        # n epsilon_i/4 as its authors have it; the proof needs no more than the sides of the score
+        # The authors divide by 4. Our proof needs 2 under replace and 1 under zero-out.
         divisor = 4 if self.concentration == "published" else sides
-        # k equal parts are added up again by the account; leave room for those roundings
+        # The accounting adds k equal parts up, so the factor leaves room for its rounding.
         concentration = each / (divisor * reach) * (1 - 1e-14)
         width = concentration * sides * reach
         part = PurePart(width, "exponential mechanism, drawn exactly", width=width)
         parts: tuple[Part, ...] = (part,) * problem.k
         values = {"epsilon_each": each}
         if self.values_share > 0:
-            # Lidskii: all eigenvalues together move by the nuclear norm, in l1 norm
+            # By Lidskii, all eigenvalues move in l1 norm by at most the change's nuclear norm.
             spread = nuclear(problem)
-            # Laplace noise of epsilon e has rho at most e^2/2, a quarter of which one draw would
+            # For a loss of epsilon e, Laplace noise has rho at most e^2/2. A sampled direction has
+            # rho e^2/8, which is a quarter of this.
             epsilon_of_values = budget.epsilon * self.values_share
             if ranged:
                 epsilon_of_values = self.epsilon_each(budget, self.values_share, 1) / 2
@@ -123,10 +123,10 @@ class EigenvectorSampling(Ranged):
         return Calibration(problem, budget, concentration, parts, values)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the directions in the order drawn.
+        """Return the directions in sampling order.
 
-        Noisy eigenvalues, if asked for, are the last column of the raw release: they belong to no
-        released matrix.
+        Noisy eigenvalues, if requested, are the last column of the raw release, because no released
+        matrix has them.
         """
         problem = calibration.problem
         complements = Complements.whole(
@@ -137,7 +137,6 @@ class EigenvectorSampling(Ranged):
             x = bingham_each(complements.values, draws)
             frames[:, :, column] = complements.lift(x)
             if column + 1 < problem.k:
-                # what is released is public, and so is its complement, where the next is drawn
                 complements = complements.without(x)
         if self.values_share == 0:
             return Release.of_frames(frames)
@@ -151,7 +150,7 @@ class EigenvectorSampling(Ranged):
         return self.values_share > 0
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what each draw costs."""
+        """Return the loss of each direction."""
         assert spent is not None
         cost = "2/n" if problem.relation is Relation.REPLACE else "1/n"
         first = (
@@ -159,7 +158,7 @@ class EigenvectorSampling(Ranged):
             f"it, drawn exactly, and costs {cost} times its concentration"
         )
         if self.concentration == "published":
-            return f"{first}: a quarter of n epsilon is more cautious than it need be."
+            return f"{first}: a quarter of n epsilon is more cautious than necessary."
         if spent.delta > 0:
             return (
                 f"{first}; by their bounded range the {problem.k} of them spend epsilon "
@@ -170,7 +169,7 @@ class EigenvectorSampling(Ranged):
 
 def _noisy_values(data: SecondMoment, scale: float, draws: Draws) -> FloatArray:
     """Return A's eigenvalues plus Laplace noise, descending, shape (size, d)."""
-    # the difference of two standard exponentials is Lap(1)
+    # The difference of two standard exponential numbers has the Laplace law of scale 1.
     pair = draws.exponential(2, data.d)
     noisy = data.eigenvalues + scale * (pair[:, 0] - pair[:, 1])
     return np.ascontiguousarray(np.sort(noisy, axis=1)[:, ::-1])

@@ -33,28 +33,28 @@ class Gaussian(WeighingAdditive):
     Notes
     -----
     A row moves A by at most D_F in Frobenius norm: sqrt(2) R^2/n under replace, R^2/n under
-    zero-out (`dpviz.accounting.sensitivity.frobenius`). In the coordinates A_ii and sqrt(2) A_ij,
-    i < j, that norm is the Euclidean one and the GOE is i.i.d. N(0, t^2): a Gaussian mechanism of
-    mu = D_F/t. Its profile is exact, and g(epsilon, delta) = 1/mu solves it for equality.
+    zero-out (`dpviz.accounting.sensitivity.frobenius`). In the coordinates A_ii and sqrt(2) A_ij, i
+    < j, this norm is Euclidean and the GOE is i.i.d. N(0, t^2). So this is a Gaussian mechanism
+    with mu = D_F/t. Its profile is exact, and g(epsilon, delta) = 1/mu solves it for equality.
 
-    Trust. t protects a person from all who see the release, if one curator sees the rows and adds
-    the noise. Without a curator more noise is in the mean; the loss of a person stays the same.
+    Trust. If one curator sees the rows and adds the noise, t protects a person from all who see the
+    release. Without a curator the mean has more noise, but the loss of a person is the same.
 
-    - *Distributed*: each of n people adds a share of variance t'^2/n, and secure addition shows the
-      sum alone. Colluding people, a fraction c of all, subtract their shares. The rest has
+    - *Distributed*: each of n people adds a share of variance t'^2/n, and secure addition reveals
+      only the sum. Colluding people, a fraction c of all, subtract their shares. The rest has
       variance (1 - c) t'^2, which must be t^2: t' = t/sqrt(1 - c).
     - *Local*: each person publishes u u' with noise of her own. One report moves by at most n D_F,
-      so its noise is n t, and the mean of n reports has noise t' = sqrt(n) t. The least that the
-      mean of n independent reports can have under this law.
+      so its noise is n t, and the mean of n reports has noise t' = sqrt(n) t. No mean of n
+      independent reports has less noise under this law.
     """
 
     trust: str = choice(
         CENTRAL,
         {CENTRAL: "One curator", DISTRIBUTED: "Secure addition", LOCAL: "Nobody"},
         label="Who is trusted",
-        help="Who sees the rows. One curator sees all of them and adds the noise. With secure "
-        "addition each person adds a share of the noise, and only the sum is seen. If nobody is "
-        "trusted, each person adds enough noise to protect the own row: sqrt(n) times the noise.",
+        help="Who sees the rows. One curator sees all rows and adds the noise. With secure "
+        "addition each person adds a share of the noise; only the sum is seen. If nobody is "
+        "trusted, each person's noise protects the own row; the mean has sqrt(n) times the noise.",
         examples=(DISTRIBUTED, LOCAL),
     )
     colluders: float = number(
@@ -62,8 +62,8 @@ class Gaussian(WeighingAdditive):
         0.0,
         0.99,
         label="Share of colluding people",
-        help="Largest share of all people who tell each other their shares of the noise. Secure "
-        "addition alone uses it: the others then add noise for them. Larger means more noise.",
+        help="Largest share of people who tell each other their noise. Only secure addition uses "
+        "this value: honest people then add more noise. A larger value means more noise.",
         slider=(0.0, 0.9),
         examples=(0.5,),
     )
@@ -77,8 +77,7 @@ class Gaussian(WeighingAdditive):
                 "Balle2018",
                 "Balle, Borja and Wang, Yu-Xiang",
                 "Improving the Gaussian Mechanism for Differential Privacy: Analytical "
-                "Calibration and "
-                "Optimal Denoising",
+                "Calibration and Optimal Denoising",
                 "International Conference on Machine Learning",
                 2018,
                 eprint="1805.06530",
@@ -102,10 +101,10 @@ class Gaussian(WeighingAdditive):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the least scale that meets the budget exactly."""
         sensitivity = frobenius(problem)
-        # the product rounds once more: step over it, so that mu = sensitivity/scale stays below
+        # The scale is the next double above the product, so that rounding never makes mu too large.
         scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
         part = GaussianPart(sensitivity, scale, frobenius_attained(problem))
-        # what is in the mean beyond what protects a person changes nobody's loss
+        # The mean may have excess noise. The loss of a person does not depend on this excess.
         excess = {DISTRIBUTED: (1 - self.colluders) ** -0.5, LOCAL: problem.n**0.5}
         return Calibration(problem, budget, scale * excess.get(self.trust, 1.0), (part,))
 
@@ -116,7 +115,7 @@ class Gaussian(WeighingAdditive):
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         """Return a GOE matrix: diagonal variance 1, off-diagonal 1/2."""
-        # off-diagonal entries count twice in the Frobenius norm, and so have half of the variance
+        # The Frobenius norm counts off-diagonal entries twice, so their variance is half as large.
         return goe(draws, problem.d)
 
     def diagonal_std(self, problem: Problem) -> float | None:
@@ -129,22 +128,22 @@ class Gaussian(WeighingAdditive):
         return SemiCircle(std, calibration.problem.d, diagonal=2.0)
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 1 with a curator: the least regret with delta, but for unit rows."""
+        """Return 1 if there is a curator: the least regret with delta, except for unit rows."""
         return 1.0 if self.central else None
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on."""
+        """Return the basis of the calibration."""
         if self.trust == LOCAL:
             return (
-                "Each person's report has noise solved from the exact privacy profile, so nobody "
-                "need be trusted; the mean of the reports has sqrt(n) times a curator's noise."
+                "The exact privacy profile sets the noise of each person's report, so nobody "
+                "needs to be trusted. The mean of the reports has sqrt(n) times a curator's noise."
             )
         if self.trust == DISTRIBUTED:
             return (
-                "The shares of those who do not collude add up to noise solved from the exact "
-                "privacy profile. It holds if secure addition shows nothing but the sum."
+                "The noise shares of people who do not collude add up to the noise that the exact "
+                "privacy profile requires. This holds if secure addition reveals only the sum."
             )
         return (
-            "Noise solved from the exact privacy profile for the Frobenius norm one person can "
-            "cause, so it spends just what it claims, at every epsilon."
+            "The exact privacy profile sets the noise for the largest change by one person "
+            "in Frobenius norm. So the privacy loss is exactly as claimed, at every epsilon."
         )

@@ -25,35 +25,35 @@ class JlTransform(Mechanism):
 
     Source
     ------
-    Blocki, Blum, Datta and Sheffet 2012, the algorithm for covariance matrices. The constants of
-    r and w are ours, and proved below; what they spend on bounded rows is exact.
+    Blocki, Blum, Datta and Sheffet 2012, the algorithm for covariance matrices. The constants of r
+    and w are ours, and proved below; their privacy loss on bounded rows is exact.
 
     Notes
     -----
-    X = U S V' becomes X~ = U sqrt(S^2 + w^2) V', and (1/r) X~'M'M X~ is released, M an (r, n)
-    matrix of independent standard normals. The rows of M X~ are r independent draws from
-    N(0, X'X + w^2 I), so the release has the law (1/r) W_d(r, X'X + w^2 I) and depends on the data
-    through X'X alone; for r < d it is singular. All d singular values are lifted, so n >= d.
+    X = U S V' becomes X~ = U sqrt(S^2 + w^2) V'. The release is (1/r) X~'M'M X~, with M an (r, n)
+    matrix of independent standard normals. The rows of M X~ are r independent samples from N(0, X'X
+    + w^2 I). So the release has the law (1/r) W_d(r, X'X + w^2 I) and depends on the data through
+    X'X alone; for r < d it is singular. All d singular values are lifted, so n >= d.
 
-    The paper's neighbours are tables of any size of rows in which one row moves by a vector of
-    length at most 1. Here rows are bounded as well, and that changes what is spent: with rows
-    inside the ball a row's share of the lifted covariance is at most R^2/w^2, not R/w. The profile
-    is then exact (`dpviz.accounting.profiles.GaussianSketch`), and the published w
-    turns out to be far too large; ``lift = exact`` solves for the least one.
+    The paper's tables have rows of any size, and in neighbours one row moves by a vector of length
+    at most 1. In dpviz rows are bounded as well, which changes the privacy loss. With rows inside
+    the ball a row's share of the lifted covariance is at most R^2/w^2, not R/w. The profile is then
+    exact (`dpviz.accounting.profiles.GaussianSketch`), and the published w turns out to be far too
+    large; ``lift = exact`` solves for the least w.
 
-    The constant of r. Along u the sketch shows u'(X'X + w^2 I)u times chi^2_r/r, and
-    P(|chi^2_r/r - 1| > eta) <= 2 e^(-r eta^2/8) for eta <= 1, because
-    ln E e^(s (Z^2 - 1)) <= 2 s^2 for a standard normal Z and |s| <= 1/4. So r makes it nu.
+    The constant of r. Along u the sketch shows u'(X'X + w^2 I)u times chi^2_r/r, and P(|chi^2_r/r -
+    1| > eta) <= 2 e^(-r eta^2/8) for eta <= 1, because ln E e^(s (Z^2 - 1)) <= 2 s^2 for a standard
+    normal Z and |s| <= 1/4. So r makes this bound nu.
 
     The constant of w, for the paper's neighbours. Let a row u of any length move by v, |v| <= R,
     and S = X'X + w^2 I. As S >= uu' and S >= w^2 I, S^-1/2 (uv' + vu' + vv') S^-1/2 has two
-    eigenvalues l_j with |l_1| + |l_2| <= q = 2 R/w + R^2/w^2. The loss of r draws is the sum over j
-    of (r/2) ln(1 + l_j) - l_j/(2 (1 + l_j)) chi^2_r. Its mean is at most r q^2/(2 (1 - q)), as
-    ln(1 + l) <= l, and with x = ln(2/delta) it exceeds its mean by at most
-    q (sqrt(r x) + x)/(1 - q) but for a chance delta (Laurent and Massart 2000, Lemma 1, for the
-    eigenvalues above 0 and for those below). With w as published all of it is below epsilon/10 for
-    epsilon <= 10: r is at least 12 and ln(16 r/delta) at least 5.2, so q (sqrt(r x) + x) is below
-    .08 epsilon and r q^2/2 below .005 epsilon. The constant is safe, and ten times too large.
+    eigenvalues l_j with |l_1| + |l_2| <= q = 2 R/w + R^2/w^2. The loss of r samples is the sum over
+    j of (r/2) ln(1 + l_j) - l_j/(2 (1 + l_j)) chi^2_r. The mean loss is at most r q^2/(2 (1 - q)),
+    as ln(1 + l) <= l. With x = ln(2/delta) it exceeds its mean by at most q (sqrt(r x) + x)/(1 -
+    q), except with probability delta (Laurent and Massart 2000, Lemma 1, for the eigenvalues above
+    0 and for those below). With the published w the whole loss is below epsilon/10 for epsilon <=
+    10: r is at least 12 and ln(16 r/delta) at least 5.2, so q (sqrt(r x) + x) is below .08 epsilon
+    and r q^2/2 below .005 epsilon. The constant is safe, and ten times too large.
     """
 
     eta: float = number(
@@ -61,7 +61,7 @@ class JlTransform(Mechanism):
         0.01,
         1.0,
         label="Relative error (eta)",
-        help="The sketch keeps each direction's variance within this factor; sets its rows.",
+        help="Relative error of each variance in the sketch; a smaller error needs more rows.",
         log=True,
         examples=(1.0,),
     )
@@ -70,7 +70,7 @@ class JlTransform(Mechanism):
         1e-9,
         0.5,
         label="Chance of a larger error (nu)",
-        help="How often a direction's variance may miss that factor; sets the sketch's rows.",
+        help="Probability that a direction's variance has a larger relative error than eta.",
         log=True,
         examples=(0.5,),
     )
@@ -78,7 +78,7 @@ class JlTransform(Mechanism):
         "published",
         {"published": "as published", "exact": "least by the exact profile"},
         label="Lift",
-        help="How the least singular value w is found.",
+        help="How the least singular value w after the lift is computed.",
         examples=("exact",),
     )
     debias: str = choice(
@@ -114,17 +114,17 @@ class JlTransform(Mechanism):
             r" w = 16 R \sqrt{r \ln(2/\delta)}\, \ln(16 r/\delta)/\varepsilon"
         ),
         complexity="d^3",
-        advice="For the record: even at the exact lift, Gaussian noise of the same privacy is "
+        advice="For comparison only: even at the exact lift, Gaussian noise of the same privacy is "
         "smaller, and the sketch adds its own error.",
     )
 
     def sketch_rows(self) -> int:
-        """Return r, the rows of the sketch."""
-        # so many rows keep a direction's variance within 1 +- eta but for a chance nu
+        """Return r, the number of rows of the sketch."""
+        # With r rows, a direction's variance changes by more than a share eta with probability nu.
         return math.ceil(8 * math.log(2 / self.nu) / self.eta**2)
 
     def unit_lift(self, problem: Problem, budget: Budget) -> float:
-        """Return w^2 in units of R^2."""
+        """Return the lift w^2 in units of R^2."""
         rows = self.sketch_rows()
         if self.lift == "exact":
             return least_lift(problem.relation, budget, rows)
@@ -141,20 +141,20 @@ class JlTransform(Mechanism):
         return Calibration(problem, budget, scale, values=values)
 
     def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return that it lifts d singular values, where there are fewer."""
+        """Return why n < d singular values cannot be lifted, or None."""
         if problem.n < problem.d:
             return f"it lifts {problem.d} singular values and needs as many rows; got {problem.n}"
         return None
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the Gram of the sketch, drawn from its law given A."""
+        """Return the Gram matrix of the sketch, sampled from its law given A."""
         problem, lift = calibration.problem, calibration.scale
         rows = int(calibration.values["sketch_rows"])
-        # V diag(sqrt(s)) turns a standard Wishart into the one wanted, smoothly in the lift
+        # This factor turns a standard Wishart matrix into the required law of the release.
         lengths = np.sqrt(np.maximum(data.eigenvalues, 0.0) + lift)
         factor = data.eigenvectors * lengths
         gram = factor @ _standard_wishart(draws, problem.d, rows) @ factor.T
-        # symmetric to the last bit; the half is taken with the division by r
+        # Adding the transpose makes the matrix exactly symmetric. The factor 1/2 is applied below.
         gram += gram.transpose(0, 2, 1).copy()
         gram *= 0.5 / rows
         if self.debias == "no":
@@ -164,32 +164,32 @@ class JlTransform(Mechanism):
 
     @property
     def why_no_rows(self) -> str | None:
-        """Why its sketch cannot be learned from."""
+        """Reason why the sketch has no rows to learn from."""
         return "it releases a sketch whose rows mix all people at random, so that none has a label"
 
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile:
-        """Return the profile of the sketch that the budget leads to."""
+        """Return the profile of the sketch for this budget."""
         return GaussianSketch(self.sketch_rows(), self.unit_lift(problem, budget))
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the account from the exact likelihood ratio."""
+        """Return the privacy loss from the exact likelihood ratio."""
         profile = self.row_profile(problem, budget)
         return profile.spent(problem, budget, "exact profile of a Gaussian sketch")
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the sketch spends on bounded rows."""
+        """Return the privacy loss of the sketch on bounded rows."""
         assert spent is not None
         account = f"the sketch spends {claimed_against_spent(budget, spent)}"
         if self.lift == "exact":
             return f"The lift is the least that the exact likelihood ratio allows; {account}."
-        moved = "a row of any length moves by at most the row bound"
+        moved = "a row of any length moves by at most the row-norm bound"
         where = "zeroing a row" if problem.relation is Relation.ZERO_OUT else "replacing a row"
         return f"Stated for tables where {moved}; for {where} of bounded length, {account}."
 
 
 def published_lift(rows: int, budget: Budget) -> float:
-    """Return the published w^2 of a sketch with so many rows, in units of R^2."""
-    # differences of logarithms, as 2/delta may overflow
+    """Return the published w^2 of a sketch with ``rows`` rows, in units of R^2."""
+    # The logarithms are subtracted, because the quotient 2/delta may overflow.
     log_delta = math.log(budget.delta)
     root = math.sqrt(rows * (math.log(2) - log_delta))
     w = 16 * root * (math.log(16 * rows) - log_delta) / budget.epsilon
@@ -197,10 +197,10 @@ def published_lift(rows: int, budget: Budget) -> float:
 
 
 def _standard_wishart(draws: Draws, d: int, rows: int) -> FloatArray:
-    """Return W_d(rows, I), also where it is singular, shape (size, d, d)."""
+    """Return samples of W_d(rows, I), also if it is singular, shape (size, d, d)."""
     if rows >= d:
         return wishart(draws, d, rows)
-    # fewer rows than features: no Bartlett factor, so the product itself
+    # The Bartlett factor needs as many rows as features. With fewer, the product is computed.
     normal = draws.normal(rows, d)
     gram: FloatArray = normal.transpose(0, 2, 1) @ normal
     return gram

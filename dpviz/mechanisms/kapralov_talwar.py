@@ -1,4 +1,4 @@
-"""Kapralov and Talwar: a sampled direction, a noisy value, deflate, repeat."""
+"""Kapralov and Talwar: repeatedly sample a direction, release a noisy value, and deflate."""
 
 from __future__ import annotations
 
@@ -24,25 +24,24 @@ from dpviz.sampling.deflation import bingham_each
 
 @dataclass(frozen=True)
 class KapralovTalwar(Ranged):
-    """Draw a direction v, release v'Av with noise, subtract that rank-one matrix, k times.
+    """Repeat k times: sample a direction v, release v'Av with noise, subtract this rank-one matrix.
 
     Source
     ------
-    Kapralov and Talwar 2013, in the tractable form: their own sampler of the direction costs of
-    the order d^6, and here an exact Bingham sampler draws the same law. How the budget is split is
-    ours, and its cost is proved below.
+    Kapralov and Talwar 2013, in the tractable form: their own sampler of the direction costs of the
+    order d^6, and an exact Bingham sampler has the same law. The split of the budget is ours, and
+    its cost is proved below.
 
     Notes
     -----
     Each of k rounds has epsilon/k, shared between the direction and its value. The subtracted
-    matrix has been released, so it is public, and neighbours still differ by the same D/n. v'Av
-    moves by at most R^2/n in every round, under both relations. A direction of concentration b
-    costs 2 b R^2/n under replace and half under zero-out, where every score moves the same way. The
-    last value would serve nothing and is not released, so the last direction has a whole round's
-    budget.
+    matrix has been released, so neighbours still differ by the same D/n. v'Av moves by at most
+    R^2/n in every round, under both relations. A direction of concentration b uses 2 b R^2/n of
+    epsilon under replace and half under zero-out, where every score moves the same way. The last
+    value is not needed and not released, so the last direction has a whole round's budget.
 
-    The directions are not orthogonal: what is left of a direction after a noisy value may be drawn
-    again. The components are their orthonormalisation in the order drawn (post-processing).
+    The directions are not orthogonal: the remainder of a direction after a noisy value may be
+    sampled again. The components are their orthonormalisation in sampling order (post-processing).
     """
 
     value_share: float = number(
@@ -50,7 +49,8 @@ class KapralovTalwar(Ranged):
         0.05,
         0.95,
         label="Share for the value",
-        help="Share of each round's budget spent on the noisy eigenvalue; the rest draws.",
+        help="Share of each round's budget used for the noisy eigenvalue; the rest is used to "
+        "sample a direction.",
         examples=(0.5,),
     )
     account: str = account_choice()
@@ -85,22 +85,22 @@ class KapralovTalwar(Ranged):
             r"\quad b = k R^2 / (n s \varepsilon)"
         ),
         complexity="k d^3",
-        advice="Pure privacy; eigenvector_sampling needs no values and spends all on directions.",
+        advice="Use it under pure privacy; eigenvector_sampling releases no values and uses the "
+        "whole budget for directions.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the concentration of the draws and the scale of the values' noise."""
+        """Return the concentration of the directions and the scale of the values' noise."""
         reach = spectral(problem)
         sides = 2 if problem.relation is Relation.REPLACE else 1
-        # every round has the same share; the last needs no value, and draws with all of its own
         each = budget.epsilon / problem.k
-        # the account adds up to 2 k parts: leave room for their roundings
+        # The accounting adds up to 2 k parts, so the factor leaves room for rounding.
         room = 1 - 1e-14
         last = each / (sides * reach) * room
         first = last * (1 - self.value_share)
         noise = reach / (each * self.value_share * room)
         if self.better(budget, problem.k):
-            # Shares are of each round's rho: width^2/8 for a direction, at most e^2/2 for a value.
+            # Each round divides its rho. A direction has rho width^2/8, and a value at most e^2/2.
             share = self.value_share
             last = self.epsilon_each(budget, 1.0, problem.k) / (sides * reach) * room
             first = last * math.sqrt(1 - share)
@@ -114,7 +114,7 @@ class KapralovTalwar(Ranged):
         return Calibration(problem, budget, first if problem.k > 1 else last, parts, values)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the directions and values, and an orthonormal basis of the directions."""
+        """Return the directions and values, with an orthonormal basis of the directions."""
         problem, size = calibration.problem, draws.size
         directions = np.empty((size, problem.d, problem.k))
         measured = np.empty((size, problem.k - 1))
@@ -124,27 +124,27 @@ class KapralovTalwar(Ranged):
         for turn in range(problem.k):
             last = turn + 1 == problem.k
             beta = calibration.values["last_concentration"] if last else calibration.scale
-            # from round 2 on each draw has subtracted a matrix of its own, and has its own spectrum
+            # From round 2 on, spectra differ: each repetition has subtracted its own matrix.
             x = bingham_each(beta * spectra, draws)
             v = (vectors @ x[:, :, None])[:, :, 0]
             directions[:, :, turn] = v
             if last:
                 break
-            # the difference of two standard exponentials is Lap(1)
+            # The difference of two standard exponential numbers has the Laplace law of scale 1.
             pair = draws.exponential(2)
             noise = calibration.values["values_scale"] * (pair[:, 0] - pair[:, 1])
             value = (spectra * np.square(x)).sum(axis=1) + noise
             measured[:, turn] = value
-            # by the released value and not the true one: what is subtracted is public
+            # The noisy value is subtracted, not the true one, so the subtracted matrix is public.
             matrices -= (value[:, None] * v)[:, :, None] * v[:, None, :]
             spectra, vectors = np.linalg.eigh(matrices)
-        # post-processing: in the order drawn, which is about that of variance
+        # Directions keep the order of sampling, which is roughly the order of their variance.
         frames = np.linalg.qr(directions).Q
         raw = np.concatenate([directions.reshape(size, -1), measured], axis=1)
         return Release(raw=raw, components=fix_signs(frames))
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return how the budget adds up."""
+        """Return the rule by which the budget adds up."""
         if problem.k == 1:
             return "One direction by the exponential mechanism, drawn exactly; no value is needed."
         if spent is not None and spent.delta > 0:

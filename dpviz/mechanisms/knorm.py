@@ -26,18 +26,18 @@ from dpviz.sampling.nuclear import direction_std, nuclear_noise
 
 @dataclass(frozen=True)
 class KNorm(PureNoise, WeighingAdditive):
-    """A + N, N symmetric with density proportional to exp(-||N||_nuc/s): pure epsilon, unbiased.
+    """Release A + N, with N of density proportional to exp(-||N||_nuc/s): pure, unbiased.
 
     Source
     ------
     The K-norm mechanism: Hardt and Talwar 2010, "On the geometry of differential privacy". In the
-    nuclear norm: d'Orsi and Novikov 2025, arXiv 2510.26717. The exact draws are ours, see
+    nuclear norm: d'Orsi and Novikov 2025, arXiv 2510.26717. The exact sampler is ours, see
     `dpviz.sampling.nuclear`.
 
     Notes
     -----
-    By the triangle inequality the log density ratio of a shift D is at most ||D||_nuc/s, and far
-    out along D it is that much: s = nuclear sensitivity/epsilon gives epsilon, and no less.
+    The triangle inequality: the log density ratio of a shift D is at most ||D||_nuc/s. Far along D
+    the ratio reaches this value, so s = nuclear sensitivity/epsilon gives epsilon, and no less.
     Replacing a row moves A by a matrix of nuclear norm at most 2/n, zeroing one by at most 1/n.
     """
 
@@ -72,18 +72,18 @@ class KNorm(PureNoise, WeighingAdditive):
         law=r"\hat A = A + N,\quad f(N) \propto e^{-\|N\|_{\mathrm{nuc}}/s}",
         calibration=r"s = D_{\mathrm{nuc}} / (n \varepsilon)",
         complexity="d^4",
-        advice="The default under pure privacy for a matrix, up to 64 features: a tenth less noise "
-        "than the Wishart difference, at the price of slower draws.",
+        advice="The default under pure privacy for a matrix of up to 64 features. It adds a tenth "
+        "less noise than the Wishart difference, but is slower.",
     )
 
     def law(self, d: int) -> PureLaw:
-        """Return the law of its noise."""
+        """Return the law of the noise."""
         return PureLaw.KNORM
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return s = nuclear sensitivity/epsilon, rounded up."""
         sensitivity = nuclear(problem)
-        # rounded up: the part's epsilon, sensitivity/scale, is never above what is claimed
+        # The scale is rounded up, so that the actual epsilon never exceeds the claimed epsilon.
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
         ball = problem.domain.kind == "ball"
         part = PurePart(
@@ -95,15 +95,15 @@ class KNorm(PureNoise, WeighingAdditive):
         return Calibration(problem, budget, scale, (part,))
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
-        """Return noise at unit scale, exactly."""
+        """Return exact samples of the noise at unit scale."""
         return nuclear_noise(draws, problem.d)
 
     def diagonal_std(self, problem: Problem) -> float | None:
-        """Return the standard deviation of w'Nw, exactly."""
+        """Return the exact standard deviation of w'Nw."""
         return direction_std(problem.d)
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 1.5 where draws are quick: the least regret of what needs the second moment."""
+        """Return 1.5 if sampling is quick: the least regret of mechanisms on the second moment."""
         return 1.5 if law_for(AUTO, problem.d) is PureLaw.KNORM else None
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:
@@ -121,14 +121,14 @@ class KNorm(PureNoise, WeighingAdditive):
     def log_ratio(
         self, calibration: Calibration, first: SecondMoment, second: SecondMoment
     ) -> LogRatio | None:
-        """Return the ratio of the densities, which are known for every d."""
+        """Return the density ratio, which is known for every d."""
 
         def ratio(release: Release) -> FloatArray:
             norms = [
                 np.abs(np.linalg.eigvalsh(release.raw - table.A)).sum(axis=1)
                 for table in (first, second)
             ]
-            # the normaliser is the same for both tables
+            # The density's normalising constant is the same for both tables, so it cancels.
             found: FloatArray = (norms[1] - norms[0]) / calibration.scale
             return found
 

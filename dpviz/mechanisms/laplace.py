@@ -26,11 +26,11 @@ class Laplace(AdditiveMechanism):
 
     Notes
     -----
-    A row moves the upper triangle, which alone is drawn, by at most S_1 R^2/n in l1 norm
-    (`dpviz.accounting.sensitivity.l1_upper`): on the ball S_1 is at most d/sqrt(2) + 1 under
+    A row moves the upper triangle, which alone is sampled, by at most S_1 R^2/n in l1 norm
+    (`dpviz.accounting.sensitivity.l1_upper`). On the ball S_1 is at most d/sqrt(2) + 1 under
     replace and (d + 1)/2 under zero-out. The log density ratio of independent Laplace noise is at
-    most the l1 norm of the shift over b, and b is made for 2d: the promise holds, and half of it
-    or more is not used.
+    most the l1 norm of the shift over b. The scale b allows for 2d, so the claim holds, and at
+    least half of the claimed epsilon is not used.
     """
 
     info = MechanismInfo(
@@ -50,7 +50,7 @@ class Laplace(AdditiveMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published scale, 2d/(n epsilon)."""
         radius2 = problem.domain.radius**2
-        # Algorithm 1: 2d/(n epsilon) for rows of length 1, whatever the neighbours
+        # Algorithm 1 has the scale 2d/(n epsilon) for rows of length 1, under both relations.
         scale = 2 * problem.d * radius2 / (problem.n * budget.epsilon)
         part = LaplacePart(l1_upper(problem), scale, l1_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))
@@ -61,7 +61,7 @@ class Laplace(AdditiveMechanism):
 
     def free_noise(self, calibration: Calibration) -> FreeNoise:
         """Return a semicircle: an entry has standard deviation sqrt(2) b."""
-        # fourth and sixth cumulants of Lap(b) over powers of its variance: 12/4 and 240/8
+        # Tails are fourth and sixth cumulants of Laplace noise, in units of its std: 3 and 30.
         std = 2**0.5 * calibration.scale
         return SemiCircle(std, calibration.problem.d, tails=(3.0, 30.0))
 
@@ -69,6 +69,6 @@ class Laplace(AdditiveMechanism):
         """Return how much the published sensitivity overstates the real one."""
         assert spent is not None
         return (
-            "Scaled to an l1 sensitivity of 2d, more than one person can cause: spends "
-            f"{claimed_against_spent(budget, spent)}."
+            "It assumes an l1 sensitivity of 2d, more than one person can cause: privacy "
+            f"loss {claimed_against_spent(budget, spent)}."
         )

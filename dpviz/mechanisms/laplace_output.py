@@ -27,11 +27,10 @@ class LaplaceOutput(Mechanism):
 
     Notes
     -----
-    The rows of Y V' span exactly the columns of V, so V is published without
-    noise. Its scale counts one changed row of XV, while a changed row changes
-    V and so every row of XV. The estimate of A is the published table's own
-    moment, V(Y'Y/n)V'; its components are the exact ones, up to a rotation
-    within their span.
+    The rows of Y V' span the same space as the columns of V, so V is published without noise. The
+    noise scale counts one changed row of XV, but a changed row changes V and so every row of XV.
+    The estimate of A is the published table's own moment, V(Y'Y/n)V'; its components are the exact
+    ones, up to a rotation within their span.
     """
 
     info = MechanismInfo(
@@ -43,8 +42,7 @@ class LaplaceOutput(Mechanism):
                 "Xu2019",
                 "Xu, Yahong and Yang, Geng and Bai, Shuangjie",
                 "Laplace Input and Output Perturbation for Differentially Private Principal "
-                "Components "
-                "Analysis",
+                "Components Analysis",
                 "",
                 2019,
                 journal="Security and Communication Networks",
@@ -56,6 +54,7 @@ class LaplaceOutput(Mechanism):
         order=11,
         psd=True,
         needs_rows=True,
+        passes=1,
         law=r"\hat X = (XV + L)V',\quad L_{ij} \sim \mathrm{Lap}(b)",
         calibration=r"b = 2 d R / \varepsilon",
         complexity="n d^2",
@@ -69,15 +68,13 @@ class LaplaceOutput(Mechanism):
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return the published table's second moment and its components."""
-        if data.rows is None:
-            raise TypeError("laplace_output needs the rows; `why_not` says so beforehand")
         k = calibration.problem.k
         V = data.eigenvectors[:, :k]
-        scores = laplace_moments(data.rows @ V, calibration.scale, draws)
+        scores = laplace_moments(data, calibration.scale, draws, V)
         return Release.of_matrices(symmetrised(V @ scores @ V.T), k)
 
     def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
-        """Return Y V', the published table, whose moment the same draws give."""
+        """Return Y V', the table whose moment `release_many` gives on the same stream."""
         V = moment_of(rows).eigenvectors[:, : calibration.problem.k]
         scores = rows @ V
         published: FloatArray = (scores + calibration.scale * laplace_rows(scores, draws)) @ V.T
@@ -88,14 +85,14 @@ class LaplaceOutput(Mechanism):
         return None
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return that the claim is false, at every scale."""
+        """Return `Verdict.REFUTED`: the claim is false at every scale."""
         return Verdict.REFUTED
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return why no noise on the scores can help."""
         return (
             "The published rows span the exact components, which carry no noise: one person's row "
-            "can turn them, and whoever sees that knows which table it was, at every epsilon."
+            "can turn them, and anyone who sees this knows the table, at every epsilon."
         )
 
     def exact_loss(
@@ -105,9 +102,9 @@ class LaplaceOutput(Mechanism):
         at_epsilons: tuple[float, ...],
         tables: Sequence[Tables],
     ) -> ExactLoss | None:
-        """Return the loss of the published space, if it is not all of it."""
+        """Return the loss from publishing the subspace, unless the subspace is the whole space."""
         problem = calibration.problem
-        # with k = d the space is everything, and says nothing
+        # If k = d, the released subspace is the whole space and reveals nothing.
         if problem.k < problem.d:
             return of_published_space(at_epsilons)
         return super().exact_loss(calibration, delta, at_epsilons, tables)

@@ -19,20 +19,20 @@ from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 @dataclass(frozen=True)
 class LaplaceTight(AdditiveMechanism):
-    """Symmetric Laplace noise scaled to the l1 sensitivity of what is drawn.
+    """Symmetric Laplace noise scaled to the l1 sensitivity of the upper triangle.
 
-    Only the upper triangle is drawn, so only its l1 sensitivity counts; see
+    Only this triangle is sampled, so only its l1 sensitivity counts; see
     `dpviz.accounting.sensitivity.l1_upper` for the bound and its proof.
 
     Notes
     -----
-    With S_1 R^2/n that sensitivity, the log density ratio of independent Laplace noise is at most
-    the l1 norm of the shift over b, and so at most epsilon for b = S_1 R^2/(n epsilon).
+    With S_1 R^2/n for this sensitivity, the log density ratio of independent Laplace noise is at
+    most the l1 norm of the shift over b. It is at most epsilon for b = S_1 R^2/(n epsilon).
     """
 
     info = MechanismInfo(
         label="Laplace, tight",
-        summary="Laplace noise scaled to what one person can really change.",
+        summary="Adds Laplace noise scaled to the largest change that one person can cause.",
         paper="dpviz, after Jiang et al. 2016, Algorithm 1",
         family="laplace",
         release="matrix",
@@ -42,13 +42,13 @@ class LaplaceTight(AdditiveMechanism):
         law=r"\hat A = A + L,\quad L_{ij} = L_{ji} \sim \mathrm{Lap}(b)",
         calibration=r"b = S_1 R^2 / (n \varepsilon)",
         complexity="d^3",
-        advice="When entries must be released one by one with pure privacy and d is small.",
+        advice="Use it if d is small and entries must be released one by one with pure privacy.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the least scale that the sensitivity bound allows."""
         sensitivity = l1_upper(problem)
-        # rounded up, so that the account is at most epsilon
+        # The scale is rounded up, so that the loss is at most epsilon.
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
         part = LaplacePart(sensitivity, scale, l1_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))
@@ -63,7 +63,7 @@ class LaplaceTight(AdditiveMechanism):
         return SemiCircle(std, calibration.problem.d, tails=(3.0, 30.0))
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return which sensitivity is used."""
+        """Return the sensitivity that sets the scale."""
         return (
             "Scaled to a proved bound on the l1 norm by which one person can move the upper "
             "triangle of A."

@@ -19,7 +19,7 @@ from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 @dataclass(frozen=True)
 class ModSulq(AdditiveMechanism):
-    """Symmetric i.i.d. Gaussian noise as published.
+    """Symmetric i.i.d. Gaussian noise with the published scale.
 
     Source
     ------
@@ -27,10 +27,10 @@ class ModSulq(AdditiveMechanism):
 
     Notes
     -----
-    A row moves the upper triangle, which alone is drawn, by at most sqrt(2) R^2/n (replace, on the
-    ball) or R^2/n (zero-out) in l2 norm (`dpviz.accounting.sensitivity.l2_upper`), in every
-    dimension: a Gaussian mechanism of mu = that over beta. The published beta grows with d, so the
-    more features, the less of the promise is used.
+    A row moves the upper triangle, which alone is sampled, by at most sqrt(2) R^2/n (replace, on
+    the ball) or R^2/n (zero-out) in l2 norm (`dpviz.accounting.sensitivity.l2_upper`), in every
+    dimension. So the release is a Gaussian mechanism with mu = this norm over beta. The published
+    beta grows with d, so more features use less of the claim.
     """
 
     info = MechanismInfo(
@@ -54,10 +54,10 @@ class ModSulq(AdditiveMechanism):
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published standard deviation, step 2 of the algorithm."""
         n, d, epsilon = problem.n, problem.d, budget.epsilon
-        # Algorithm 1, step 2: beta as printed, its second term included
+        # In step 2 of Algorithm 1, beta is used as printed, with its second term.
         log_term = math.log((d * d + d) / (2 * budget.delta * math.sqrt(2 * math.pi)))
         beta = (d + 1) / (n * epsilon) * math.sqrt(2 * log_term) + 1 / (math.sqrt(epsilon) * n)
-        # the paper's rows have length at most 1: beta is in units of R^2
+        # The paper assumes rows of length at most 1, so its beta is multiplied by R^2.
         scale = beta * problem.domain.radius**2
         part = GaussianPart(l2_upper(problem), scale, l2_upper_attained(problem))
         return Calibration(problem, budget, scale, (part,))
@@ -71,9 +71,9 @@ class ModSulq(AdditiveMechanism):
         return SemiCircle(calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return the epsilon it really spends."""
+        """Return the actual privacy loss."""
         assert spent is not None
         return (
-            "Scaled to a sensitivity that grows with d where one person's influence does not: "
-            f"spends {claimed_against_spent(budget, spent)}."
+            "It assumes a sensitivity that grows with d, but one person's influence does "
+            f"not: privacy loss {claimed_against_spent(budget, spent)}."
         )

@@ -32,7 +32,7 @@ from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 @dataclass(frozen=True)
 class Mvg(DirectionalMechanism):
-    """A + B N B', N i.i.d. standard normal, B B' = S: equal covariance on rows and columns.
+    """Release A + B N B': N i.i.d. standard normal, B B' = S on both rows and columns.
 
     Source
     ------
@@ -42,10 +42,10 @@ class Mvg(DirectionalMechanism):
     Notes
     -----
     The directions' variances are sigma_i = 1/sqrt(theta_i P), with P the theorem's bound B. The
-    matrix as released is not symmetric; its symmetric part, S^1/2 GOE S^1/2, is independent of the
-    rest, so components lose nothing. Its actual loss is exact: it is a Gaussian mechanism whose mu
-    is the Mahalanobis sensitivity of S. Where directions are bought, the paper's split of epsilon
-    and delta is followed. Theorem 2's alpha contains gamma^2 without a factor 1/n, so its noise has
+    released matrix is not symmetric. Its symmetric part, S^1/2 GOE S^1/2, is independent of the
+    rest, so components lose nothing. The actual loss is exact: the release is a Gaussian mechanism
+    whose mu is the Mahalanobis sensitivity of S. For private directions, epsilon and delta are
+    split as in the paper. Theorem 2's alpha contains gamma^2 without a factor 1/n, so its noise has
     a floor that more rows do not lower.
     """
 
@@ -85,11 +85,11 @@ class Mvg(DirectionalMechanism):
         calibration=r"\sigma_i = 1/\sqrt{\theta_i P},\quad P = \left(-\beta + "
         r"\sqrt{\beta^2 + 8\alpha\varepsilon}\right)^2 / (4\alpha^2)",
         complexity="d^3",
-        advice="For comparison with the paper; directional_gaussian spends the budget it is given.",
+        advice="For comparison with the paper; directional_gaussian uses the whole budget.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the published budget; the scale is the std of uniform diagonal noise."""
+        """Return the published precision; the scale is the std of uniform diagonal noise."""
         bought = self.purchase(problem, budget)
         precision = precision_of_theorem(
             problem.d,
@@ -100,9 +100,9 @@ class Mvg(DirectionalMechanism):
             theorem=self.theorem,
             tail=self.tail,
         )
-        # Algorithm 2: what bought the directions is gone from the epsilon and delta of the theorem
+        # In Algorithm 2 the theorem gets the epsilon and delta that the directions leave.
         values = {**bought.values, "precision": precision}
-        # theta_i = 1/d: sigma_i = 1/sqrt(theta_i P)
+        # Equal shares theta_i = 1/d give every direction the std sqrt(d/P).
         scale = math.sqrt(problem.d / precision)
         calibration = Calibration(problem, budget, scale, (), values)
         if known_shape(problem):
@@ -110,14 +110,14 @@ class Mvg(DirectionalMechanism):
             sensitivity = mahalanobis(problem, np.eye(problem.d), variances)
             attained = mahalanobis_attained(problem, np.eye(problem.d), variances)
         elif problem.allocation.needs_spectrum:
-            # Any shares: the two largest 1/sigma_i have squares that sum to at most P.
+            # For any shares, the squares of the two largest values of 1/sigma_i sum to at most P.
             sensitivity = problem.domain.radius**2 * math.sqrt(precision) / problem.n
             attained = False
         else:
             variances, _ = self.shape(calibration, np.eye(problem.d), None)
             sensitivity = any_basis_mahalanobis(problem, variances)
             attained = problem.domain.kind == "ball"
-        # in the metric of the noise, where its std is 1
+        # The sensitivity is measured in units of the noise along each direction, so the std is 1.
         parts = (*bought.parts, GaussianPart(sensitivity, 1.0, attained))
         return Calibration(problem, budget, scale, parts, values)
 
@@ -131,21 +131,21 @@ class Mvg(DirectionalMechanism):
         """Return sigma_i = 1/sqrt(theta_i P) and theta."""
         problem, precision = calibration.problem, calibration.values["precision"]
         if problem.allocation.needs_spectrum and spectrum is not None:
-            # Theorem 7 for the query X'X = n A; to the power 2, as the 1/sigma_i^2 add up to P
+            # Theorem 7 applies to X'X = n A. The power is 2, because the sum of 1/sigma_i^2 is P.
             shares = spectrum_shares(problem.n * spectrum, precision, power=2)
         else:
             shares = problem.allocation.shares(problem.d)
         return 1 / np.sqrt(shares * precision), shares
 
     def free_noise(self, calibration: Calibration) -> FreeNoise | None:
-        """Return a semicircle where all directions have the same noise."""
+        """Return a semicircle if all directions have the same noise, or None."""
         std = isotropic_std(self, calibration)
         if std is None:
             return None
         return SemiCircle(math.sqrt(0.5) * std, calibration.problem.d, diagonal=2.0)
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
-        """Return how far the published theorem lies from the exact account."""
+        """Return a comparison of the theorem's claim with the exact privacy loss."""
         bought = with_directions(self.purchase(problem, budget))
         stated = f"Theorem {self.theorem}"
         if self.tail == "tight":

@@ -29,7 +29,7 @@ from dpviz.mechanisms._rows import RowNoise, debiased, moment_of, noisy_moments,
 
 @dataclass(frozen=True)
 class MvgData(FollowsAllocation):
-    """X + E with rows of E i.i.d. N(0, S); the covariance estimate subtracts S.
+    """Release X + E, with rows of E i.i.d. N(0, S); the covariance estimate subtracts S.
 
     Source
     ------
@@ -40,8 +40,8 @@ class MvgData(FollowsAllocation):
     Notes
     -----
     gamma = R sqrt(n) and s2 = 2R (replace, as published for a box) or R (zero-out). P = B^2/n and
-    the variance along direction i is 1/sqrt(theta_i P). Its actual loss is exact: it is a Gaussian
-    mechanism whose mu is the largest distance of two rows in the metric of S.
+    the variance along direction i is 1/sqrt(theta_i P). The actual loss is exact: the release is a
+    Gaussian mechanism whose mu is the largest distance of two rows in the metric of S.
     """
 
     tail: str = tail_param()
@@ -63,9 +63,9 @@ class MvgData(FollowsAllocation):
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the published budget; the scale is the std of uniform noise on a cell."""
+        """Return the published precision; the scale is the std of uniform noise on a cell."""
         bought = self.purchase(problem, budget)
-        # the query is X' itself, d x n: the table has gamma and s2
+        # The query is X' itself, d x n, so its norm and sensitivity equal the table's.
         bound = precision_of_theorem(
             problem.d,
             problem.n,
@@ -76,7 +76,7 @@ class MvgData(FollowsAllocation):
             tail=self.tail,
         )
         values = {**bought.values, "bound": bound, "precision": bound**2 / problem.n}
-        # theta_i = 1/d: the variance 1/sqrt(theta_i P), of which a cell's std is the root
+        # Equal shares theta_i = 1/d give the variance sqrt(d/P). The std of a cell is its root.
         scale = math.sqrt(math.sqrt(problem.d / values["precision"]))
         calibration = Calibration(problem, budget, scale, (), values)
         if known_shape(problem):
@@ -84,7 +84,7 @@ class MvgData(FollowsAllocation):
             sensitivity = rows_mahalanobis(problem, np.eye(problem.d), variances)
             attained = True
         else:
-            # In any basis: the row's length over the least std, and no share exceeds its most.
+            # In any basis, the sensitivity is at most the row's length over the noise's least std.
             shares = problem.allocation
             most = 1.0 if shares.needs_spectrum else float(shares.shares(problem.d).max())
             sensitivity = rows_l2(problem) * (most * values["precision"]) ** 0.25
@@ -98,7 +98,7 @@ class MvgData(FollowsAllocation):
         """Return the noise variances along the directions and theta, each (d,)."""
         problem, precision = calibration.problem, calibration.values["precision"]
         if problem.allocation.needs_spectrum and spectrum is not None:
-            # Problem 2 of the paper: the 1-norm budget of the row directions is B/n.
+            # In Problem 2 of the paper, the row directions together have the 1-norm budget B/n.
             total = calibration.values["bound"] / problem.n
             shares = spectrum_shares(problem.n * spectrum, total, power=2)
         else:
@@ -106,9 +106,9 @@ class MvgData(FollowsAllocation):
         return 1 / np.sqrt(shares * precision), shares
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the debiased covariance of noisy rows, by its exact law given A."""
+        """Return the debiased covariance of noisy rows, sampled from its exact law given A."""
         problem = calibration.problem
-        # noise first: a change of directions then keeps it
+        # Noise is sampled first, so that a change of the directions does not change the noise.
         noise = RowNoise.draw(draws, problem.n, problem.d)
         directions = self.directions(data, calibration, draws)
         variances = self._variances(calibration, directions)
@@ -116,18 +116,18 @@ class MvgData(FollowsAllocation):
         return debiased(moments, calibration, directions, variances)
 
     def _variances(self, calibration: Calibration, directions: Directions) -> FloatArray:
-        """Return the noise variances along each draw's directions, (m, d)."""
+        """Return the noise variances along each repetition's directions, (m, d)."""
         spectra = [directions.spectrum(index) for index in range(directions.count)]
         return np.stack([self.shape(calibration, spectrum)[0] for spectrum in spectra])
 
     def release_rows(self, rows: FloatArray, calibration: Calibration, draws: Draws) -> FloatArray:
-        """Return X + E, in directions that are bought first where they cost."""
+        """Return X + E, in directions that are estimated privately if they need data."""
         noise = draws.normal(*rows.shape)
         directions = self.directions(moment_of(rows), calibration, draws)
         return noisy_rows(rows, noise, directions, self._variances(calibration, directions))
 
     def account(self, problem: Problem, budget: Budget, spent: Spent) -> str:
-        """Return how far the published theorem lies from the exact account."""
+        """Return how the claim of the theorem compares with the exact privacy loss."""
         bought = with_directions(self.purchase(problem, budget))
         tail = " with the tight tail" if self.tail == "tight" else ""
         return (

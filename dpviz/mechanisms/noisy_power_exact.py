@@ -1,4 +1,4 @@
-"""Noisy power method with the exact account of a changed row."""
+"""Noisy power method with exact accounting of a changed row."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class NoisyPowerExact(PowerMethod):
     Notes
     -----
     A changed row moves A Q by at most min(sqrt(p), sqrt(2)) R^2/n in Frobenius norm under replace
-    and R^2/n under zero-out, for every orthonormal Q (`projected_frobenius`), so L adaptive steps
-    of std s, all seen, are one Gaussian mechanism with mu = D sqrt(L)/s. Anyone who sees only the
-    last frame learns less. From two columns on, more columns are free of charge, so the frame is
-    wider than k by default.
+    and R^2/n under zero-out, for every orthonormal Q (`projected_frobenius`). So L adaptive steps
+    of std s, if an observer sees all of them, are one Gaussian mechanism with mu = D sqrt(L)/s.
+    Anyone who sees only the last frame learns less. From two columns on, more columns use no more
+    budget, so the frame is wider than k by default.
     """
 
     info = MechanismInfo(
@@ -48,19 +48,19 @@ class NoisyPowerExact(PowerMethod):
             r"\ (\text{replace}),\ R^2/n\ (\text{zero-out})"
         ),
         complexity="L d^2 p",
-        advice="Where d is too large for a noisy matrix; otherwise gaussian does better.",
+        advice="Use it if d is too large for a noisy matrix; otherwise gaussian does better.",
     )
 
     def auto_columns(self, problem: Problem) -> int:
-        """Return 4 k + 8 columns, or all there are."""
-        # D stops growing at two columns, so more of them cost no noise
+        """Return 4 k + 8 columns, at most d."""
+        # The sensitivity D stops growing at two columns, so further columns add no noise.
         return min(problem.d, 4 * problem.k + 8)
 
     def step_std(self, problem: Problem, budget: Budget, steps: int) -> float:
         """Return D sqrt(L) g(epsilon, delta)."""
         sensitivity = projected_frobenius(problem, self.width(problem))
         std = sensitivity * math.sqrt(steps) * noise_std(budget)
-        return std * (1 + 1e-15 * steps)  # the account adds up as many squares
+        return std * (1 + 1e-15 * steps)  # The factor allows for rounding in the sum of squares.
 
     def noise_factor(self, frames: FloatArray) -> FloatArray | float:
         """Return 1: the noise does not depend on the frame."""
@@ -70,7 +70,7 @@ class NoisyPowerExact(PowerMethod):
         """Return the least std that meets the budget over all steps."""
         steps, width = self.length(problem, budget), self.width(problem)
         std = self.step_std(problem, budget, steps)
-        # the last frame alone is released
+        # Only the last frame is released, so the accounted loss is not attained.
         part = GaussianPart(projected_frobenius(problem, width), std, attained=False)
         values = {"steps": float(steps), "columns": float(width)}
         return Calibration(problem, budget, std, (part,) * steps, values)
@@ -82,9 +82,9 @@ class NoisyPowerExact(PowerMethod):
         return dataclasses.replace(bound, source=source)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on."""
+        """Return the basis of the calibration."""
         steps, width = self.length(problem, budget), self.width(problem)
         return (
-            f"Its {steps} Gaussian steps on {width} columns compose exactly, and a changed row "
-            "moves A Q by no more than it moves A, whatever frame Q the steps before have released."
+            f"Its {steps} Gaussian steps on {width} columns compose exactly. For every frame Q "
+            "from the earlier steps, a changed row moves A Q by at most as much as A."
         )

@@ -1,4 +1,4 @@
-"""Exact PCA: the ceiling."""
+"""Exact PCA: the upper limit of accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpviz.mechanisms._base import Mechanism, MechanismInfo
 
 @dataclass(frozen=True)
 class NonPrivate(Mechanism):
-    """Release A itself."""
+    """Release A itself, without noise."""
 
     info = MechanismInfo(
         label="Exact PCA",
@@ -29,7 +29,7 @@ class NonPrivate(Mechanism):
         law=r"\hat A = A",
         calibration=r"\text{none}",
         complexity="d^3",
-        advice="Never for private data; it is the ceiling every mechanism is measured against.",
+        advice="Never use it for private data; it is for comparison.",
         psd=True,
     )
 
@@ -38,35 +38,35 @@ class NonPrivate(Mechanism):
         return Calibration(problem, budget, scale=0.0)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return A once per draw, decomposed once."""
+        """Return A for each repetition, decomposed only once."""
         k, size = calibration.problem.k, draws.size
         components = np.broadcast_to(data.top(k), (size, data.d, k))
         eigenvalues = np.broadcast_to(data.eigenvalues, (size, data.d))
-        # of few rows and many features no d x d matrix is made
+        # For few rows of many features, no d x d matrix is built, because it would be too large.
         if data.root is not None:
             return Release(components, components, eigenvalues=eigenvalues, exact=True)
         matrices = np.broadcast_to(data.A, (size, *data.A.shape))
         return Release(matrices, components, matrices, eigenvalues)
 
     def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return what the exact components take, and the matrix where there is one."""
+        """Return the bytes of the exact components, and of the matrix if it is stored."""
         if thin:
             return 8.0 * problem.d * problem.k * (4 + 8 * draws)
         return super().memory(problem, draws)
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return None: no epsilon describes it."""
+        """Return None: no epsilon describes an exact release."""
         return None
 
     @property
     def needs_row_bound(self) -> bool:
-        """No: nothing is promised."""
+        """False, because the mechanism claims nothing."""
         return False
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return that this is a baseline."""
+        """Return `Verdict.BASELINE`."""
         return Verdict.BASELINE
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return why it makes no claim."""
+        """Return why the mechanism makes no claim."""
         return "Publishes the exact components: one changed row is visible with certainty."

@@ -27,7 +27,7 @@ from dpviz.sampling.stiefel import DEFAULT_SWEEPS, stiefel_bingham
 
 @dataclass(frozen=True)
 class Ppca(Mechanism):
-    """Draw V with density proportional to exp(concentration * tr(V'AV)).
+    """Sample V with density proportional to exp(concentration * tr(V'AV)).
 
     Source
     ------
@@ -36,14 +36,13 @@ class Ppca(Mechanism):
 
     Notes
     -----
-    One row moves the score tr(V'AV) by at most R^2/n. Under replace it can
-    rise for some V and fall for others, so the normaliser may cost as much as
-    the density and the concentration is n epsilon/(2 R^2), as published.
-    Under zero-out the score can only fall, for every V alike, so half of that
-    loss cannot occur and n epsilon/R^2 gives the same epsilon.
+    One row moves the score tr(V'AV) by at most R^2/n. Under replace the score can rise for some V
+    and fall for others. So the normaliser may cost as much as the density, and the concentration is
+    n epsilon/(2 R^2), as published. Under zero-out the score can only fall, for every V alike. Half
+    of that loss cannot occur, and n epsilon/R^2 gives the same epsilon.
 
-    With unit rows A is the second moment of directions (`dpviz.mechanisms._clipped`), which one row
-    moves as one of the unit ball does: R is 1, and no row-norm bound enters.
+    With unit rows A is the second moment of directions (`dpviz.mechanisms._clipped`). One row moves
+    this moment as on the unit ball: R is 1, and no row-norm bound is needed.
     """
 
     sweeps: int | None = integer(
@@ -51,8 +50,8 @@ class Ppca(Mechanism):
         1,
         2_000,
         label="Gibbs sweeps",
-        help="Passes over the columns of V by a chain, for k above 1. Auto draws exactly where "
-        f"that is quick, and takes {DEFAULT_SWEEPS} elsewhere.",
+        help="Passes of the Gibbs chain over the columns of V, for k above 1. Auto samples exactly "
+        f"if that is quick, and else takes {DEFAULT_SWEEPS} passes.",
         optional=True,
         slider=(1, 50),
         examples=(5,),
@@ -60,10 +59,10 @@ class Ppca(Mechanism):
 
     rows: str = choice(
         "bounded",
-        {"bounded": "as they are, within the row bound", "unit": "scaled to length one"},
+        {"bounded": "as they are, within the row-norm bound", "unit": "scaled to length one"},
         label="Rows",
-        help="Rows whose second moment is scored: clipped to the row-norm bound, or as unit "
-        "vectors, which need no bound.",
+        help="How rows enter the score: clipped to the row-norm bound, or scaled to length one, "
+        "which needs no bound.",
         examples=("unit",),
     )
 
@@ -90,42 +89,42 @@ class Ppca(Mechanism):
         calibration=r"\beta = n \varepsilon / (2 R^2)\ (\text{replace}),\quad n \varepsilon / R^2"
         r"\ (\text{zero-out})",
         complexity="d^3 + sweeps k^2 d",
-        advice="The default for one component under pure privacy from a second moment alone while "
-        "n epsilon is small: at most 30 d (zero-out 10 d), epsilon at most 2 (.5).",
+        advice="The default under pure privacy for one component of a second moment, with n "
+        "epsilon up to 30 d and epsilon up to 2. For zero-out the limits are 10 d and 0.5.",
     )
 
     @property
     def needs_rows(self) -> bool:
-        """Where their directions are scored."""
+        """True if the score uses the rows' directions."""
         return self.rows == "unit"
 
     @property
     def by_length(self) -> bool:
-        """Whether directions are all that is scored, if rows are at all."""
+        """True: a mechanism that needs rows needs only their directions."""
         return True
 
     @property
     def needs_row_bound(self) -> bool:
-        """Where the rows themselves are scored."""
+        """True if the score uses the rows themselves."""
         return self.rows == "bounded"
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the concentration of the density, rounded down."""
         range_of_score = spectral(problem if self.rows == "bounded" else on_the_sphere(problem))
-        # Algorithm 2 is stated for replaced rows, n epsilon/2; the rest is the class's second note
+        # Algorithm 2 assumes replaced rows. The notes of the class derive the case of zero-out.
         sides = 2 if problem.relation is Relation.REPLACE else 1
-        # rounded down: a smaller concentration is more private
+        # The concentration is rounded down, because a smaller concentration is more private.
         concentration = math.nextafter(budget.epsilon / (sides * range_of_score), 0.0)
-        # the log ratio of an exponential mechanism ranges over its epsilon and not over twice that
+        # The log ratio of an exponential mechanism varies by at most epsilon, not by 2 epsilon.
         width = concentration * sides * range_of_score
         part = PurePart(width, "exponential mechanism; the law, not the chain", width=width)
         return Calibration(problem, budget, concentration, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return frames drawn in the eigenbasis of A and rotated back."""
+        """Return frames sampled in the eigenbasis of A and rotated back."""
         if self.rows == "unit":
             data = data.shortened(None)
-        # in the eigenbasis the law depends on eigenvalues alone; the frame is turned back below
+        # In the eigenbasis the law depends on eigenvalues alone. The frame is rotated back below.
         values, k = calibration.scale * data.eigenvalues, calibration.problem.k
         drawn = (
             matrix_bingham(values, k, draws)
@@ -133,13 +132,13 @@ class Ppca(Mechanism):
             else stiefel_bingham(values, k, draws, self.sweeps)
         )
         frames = data.eigenvectors @ drawn.frames
-        # an exact draw has no chain to be judged by
+        # Exact samples come from no Markov chain, so there is nothing to diagnose.
         return Release.of_frames(frames, None if drawn.exact else drawn.trace.T)
 
     def diagnose(self, trace: FloatArray) -> dict[str, float]:
-        """Return how far chains from opposite starts have come together."""
+        """Return how close chains from opposite starts have become."""
         chains, steps = trace.shape
-        # trials start at the mode and at random by turns, so that convergence shows
+        # Chains start at the mode and at random in turn. They have converged if both kinds agree.
         from_mode = np.arange(chains) % 2 == 0
         diagnosis = convergence(trace.T, from_mode)
         figures = {"gibbs_sweeps": float(steps - 1)}
@@ -151,25 +150,25 @@ class Ppca(Mechanism):
         return figures
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 2 for one component at a small n epsilon, where it beats noise on the matrix."""
+        """Return 2 for one component at a small n epsilon, if this beats noise on the matrix."""
         most, each = (2.0, 30) if problem.relation is Relation.REPLACE else (0.5, 10)
         small = budget.epsilon <= most and problem.n * budget.epsilon <= each * problem.d
         return 2.0 if problem.k == 1 and small else None
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return holds for k = 1, where the draw is exact."""
+        """Return `Verdict.HOLDS` for k = 1, where sampling is exact."""
         return Verdict.HOLDS if problem.k == 1 else Verdict.APPROXIMATE
 
     def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return the directions of rows where those are scored."""
+        """Return `Aim.DIRECTIONS` if directions are scored, else `Aim.COMPONENTS`."""
         return Aim.DIRECTIONS if self.rows == "unit" else Aim.COMPONENTS
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
-        """Return the second moment that is scored."""
+        """Return the second moment that the score uses."""
         return data.shortened(None) if self.rows == "unit" else data
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return whether the draw is exact."""
+        """Return whether sampling is exact."""
         if problem.k == 1:
             return (
                 "The exponential mechanism with a score that one row moves by 1/n, drawn exactly "
@@ -181,9 +180,9 @@ class Ppca(Mechanism):
                 f"({self.sweeps} sweeps; see the convergence check)."
             )
         return (
-            "The law is pure epsilon. For k above 1 it is drawn exactly, by rejection, where some "
-            "thirty thousand proposals do, and else by a Gibbs chain that reaches it in the limit. "
-            "Which of them hangs on the spectrum, so it is known only with the data."
+            "The law is pure epsilon. For k above 1 it is sampled exactly by rejection if about "
+            "thirty thousand proposals suffice. Otherwise a Gibbs chain reaches the law in the "
+            "limit. The choice depends on the spectrum, so it is known only with the data."
         )
 
     def exact_loss(

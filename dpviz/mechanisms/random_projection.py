@@ -1,4 +1,4 @@
-"""A uniformly random subspace: the floor."""
+"""A uniformly random subspace: the lower limit of accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpviz.mechanisms._base import Mechanism, MechanismInfo
 
 @dataclass(frozen=True)
 class RandomProjection(Mechanism):
-    """Release a uniformly random k-dimensional subspace, whatever the data."""
+    """Release a uniformly random k-dimensional subspace, for all data."""
 
     info = MechanismInfo(
         label="Random subspace",
@@ -39,35 +39,34 @@ class RandomProjection(Mechanism):
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
         """Return uniform frames: the Q of a Gaussian matrix spans a Haar subspace."""
         problem = calibration.problem
-        # the span of a Gaussian matrix is uniform, whatever signs and order qr gives its columns
         frames, _ = np.linalg.qr(draws.normal(problem.d, problem.k))
         return Release.of_frames(frames)
 
     def memory(self, problem: Problem, draws: int, *, thin: bool = False) -> float:
-        """Return about the most bytes of the frames; no matrix is formed."""
+        """Return the approximate peak bytes of the frames; no matrix is formed."""
         return 8.0 * problem.d * problem.k * (4 + 8 * draws)
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return zero: the output does not depend on the data."""
+        """Return zero loss: the output does not depend on the data."""
         return Spent(epsilon=0.0, delta=0.0, exact=True, source="does not read the data")
 
     @property
     def needs_row_bound(self) -> bool:
-        """No: the rows are not looked at."""
+        """False, because the mechanism does not use the rows."""
         return False
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return that this is a baseline."""
+        """Return `Verdict.BASELINE`."""
         return Verdict.BASELINE
 
     def aims_at(self, problem: Problem, budget: Budget) -> Aim:
-        """Return that it looks at nothing."""
+        """Return `Aim.NOTHING`: the rows are not used."""
         return Aim.NOTHING
 
     def target(self, data: SecondMoment, problem: Problem, budget: Budget) -> SecondMoment | None:
-        """Return None: no matrix has anything to do with it."""
+        """Return None, because the release does not depend on any matrix."""
         return None
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return why it costs nothing."""
+        """Return why the mechanism uses no budget."""
         return "Does not read the data, so it spends nothing and learns nothing."

@@ -23,21 +23,21 @@ from dpviz.sampling.ensembles import goe
 
 @dataclass(frozen=True)
 class SeparateCovariance(Mechanism):
-    """V diag(l) V' with V the eigenvectors of A + G and l the eigenvalues of A plus noise.
+    """Release V diag(l) V': V the eigenvectors of A + G, l the eigenvalues of A plus noise.
 
     Source
     ------
-    Dong, Liang and Yi 2022, "Differentially private covariance revisited", SeparateCov. Built from
-    the mathematics, with two differences: noise is isotropic (a GOE) where the paper's is i.i.d.
-    on the upper triangle, and the budget is met by the exact Gaussian profile where the paper
+    Dong, Liang and Yi 2022, "Differentially private covariance revisited", SeparateCov. This
+    version follows the mathematics, with two differences. Noise is isotropic (a GOE); in the paper
+    it is i.i.d. on the upper triangle. The exact Gaussian profile meets the budget; the paper
     converts from zero-concentrated privacy.
 
     Notes
     -----
-    The eigenvalues in order move by at most the Frobenius norm of the difference, in l2 norm
-    (Hoffman and Wielandt), so both queries have the sensitivity D_F and their noise composes
-    exactly: mu^2 adds. A noisy matrix inflates its eigenvalues by noise of the order sqrt(d) t;
-    here each of the d eigenvalues carries independent noise of std t and no inflation. Sorting
+    The ordered eigenvalues move by at most the Frobenius norm of the difference, in l2 norm
+    (Hoffman and Wielandt). So both queries have the sensitivity D_F and their noise composes
+    exactly: mu^2 adds. A noisy matrix inflates its eigenvalues by noise of the order sqrt(d) t. In
+    SeparateCov each of the d eigenvalues has independent noise of std t and no inflation. Sorting
     them again can only bring them closer to the truth (rearrangement).
     """
 
@@ -46,7 +46,7 @@ class SeparateCovariance(Mechanism):
         0.01,
         0.99,
         label="Share for directions",
-        help="Share of the budget, in squared mu, spent on the noisy matrix for directions.",
+        help="Share of the budget (its squared mu) for the noisy matrix that gives directions.",
         examples=(0.8,),
     )
 
@@ -74,8 +74,7 @@ class SeparateCovariance(Mechanism):
         calibration=r"t = D_F/(\mu \sqrt\theta),\quad s = D_F/(\mu \sqrt{1 - \theta}),\quad"
         r" \mu = 1/g(\varepsilon, \delta)",
         complexity="d^3",
-        advice="When the spectrum matters more than directions, which gaussian nearly "
-        "always keeps better.",
+        advice="Use it for the spectrum; gaussian nearly always keeps directions better.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -83,21 +82,20 @@ class SeparateCovariance(Mechanism):
         sensitivity, mu = frobenius(problem), mu_of(budget) * (1 - 1e-15)
         matrix = sensitivity / (mu * math.sqrt(self.share))
         values = sensitivity / (mu * math.sqrt(1 - self.share))
-        # of the noisy matrix the directions alone are released
+        # Only the eigenvectors of this noisy matrix are released, so its loss is not attained.
         first = GaussianPart(sensitivity, matrix, attained=False)
         parts = (first, GaussianPart(sensitivity, values))
         return Calibration(problem, budget, matrix, parts, {"values_std": values})
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return the matrix put together from directions and eigenvalues."""
+        """Return the matrix composed of the noisy directions and the noisy eigenvalues."""
         problem = calibration.problem
         noisy = goe(draws, problem.d)
         noisy *= calibration.scale
         noisy += data.A
-        # SeparateCov: of the noisy matrix the eigenvectors alone are kept
         directions = np.linalg.eigh(noisy)[1][..., ::-1]
         values = data.eigenvalues + calibration.values["values_std"] * draws.normal(problem.d)
-        # sorting is post-processing, and brings them no farther from the truth
+        # Sorting uses only released values, and moves them no further from the true eigenvalues.
         values = np.sort(values, axis=1)[:, ::-1]
         matrices = (directions * values[:, None, :]) @ directions.transpose(0, 2, 1)
         matrices = (matrices + matrices.transpose(0, 2, 1)) / 2
@@ -109,9 +107,9 @@ class SeparateCovariance(Mechanism):
         )
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on."""
+        """Return the basis of the calibration."""
         return (
-            "Two Gaussian queries, the matrix and its eigenvalues, each moved by no more than the "
-            "Frobenius norm one person can cause, spend what is claimed together: at most, as of "
-            "the noisy matrix only the directions are released."
+            "Two Gaussian queries, the matrix and its eigenvalues, together use at most the "
+            "claimed budget: one person moves each by at most a known Frobenius norm. Of the "
+            "noisy matrix only the directions are released."
         )

@@ -1,4 +1,4 @@
-"""Spherical PCA: every row counts by its direction alone."""
+"""Spherical PCA: only the direction of a row counts."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from dpviz.sampling.ensembles import goe
 
 @dataclass(frozen=True)
 class Spherical(OfDirections, Weighing):
-    """The top k of S + G, S the mean of xx'/|x|^2 over the rows and G a GOE.
+    """Release the top k of S + G, with S the mean of xx'/|x|^2 over the rows and G a GOE.
 
     Source
     ------
-    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for what
-    they estimate. The private form and its calibration are ours.
+    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for their
+    estimates. The private form and its calibration are ours.
 
     Notes
     -----
-    Replacing a row moves S by (uu' - vv')/n with unit u and v: at most sqrt(2)/n in Frobenius
-    norm, attained by orthogonal rows, and 1/n under zero-out. The noise is the exact Gaussian's.
+    Replacing a row moves S by (uu' - vv')/n with unit u and v: at most sqrt(2)/n in Frobenius norm,
+    attained by orthogonal rows, and 1/n under zero-out. The noise is exactly calibrated.
     """
 
     info = MechanismInfo(
@@ -41,9 +41,8 @@ class Spherical(OfDirections, Weighing):
         references=(
             paper(
                 "Locantore1999",
-                "Locantore, N. and Marron, J. S. and Simpson, D. G. and Tripoli, N. and Zhang, "
-                "J. T. and "
-                "Cohen, K. L.",
+                "Locantore, N. and Marron, J. S. and Simpson, D. G. and Tripoli, N. and Zhang, J. "
+                "T. and Cohen, K. L.",
                 "Robust Principal Component Analysis for Functional Data",
                 "",
                 1999,
@@ -61,15 +60,15 @@ class Spherical(OfDirections, Weighing):
         calibration=r"t = \sqrt2\, g(\varepsilon, \delta)/n\ (\text{replace}),\quad"
         r" g(\varepsilon, \delta)/n\ (\text{zero-out})",
         complexity="n d^2",
-        advice="For what directions have in common, whatever the lengths of rows; clipped_gaussian "
-        "is the same where noise is large, and tends to the components of A.",
+        advice="Use it for what directions share, whatever the lengths of rows. clipped_gaussian "
+        "does the same where noise is large, and otherwise approaches the components of A.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the least scale for unit rows, whatever the domain."""
         sensitivity = frobenius(on_the_sphere(problem))
         scale = math.nextafter(sensitivity * noise_std(budget), math.inf)
-        part = GaussianPart(sensitivity, scale, attained=False)  # the subspace alone is released
+        part = GaussianPart(sensitivity, scale, attained=False)  # Only the subspace is released.
         return Calibration(problem, budget, scale, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
@@ -85,9 +84,9 @@ class Spherical(OfDirections, Weighing):
         return calibration.scale
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on."""
+        """Return the basis of the calibration."""
         return (
-            "Every row is scaled to length one before the second moment is taken, so one person "
-            "moves it by a known amount without any row bound, and the exact Gaussian profile "
-            "sets the noise."
+            "Every row is scaled to length one before the second moment is taken, so one "
+            "person moves it by a known amount without any row-norm bound, and the exact "
+            "Gaussian profile sets the noise."
         )

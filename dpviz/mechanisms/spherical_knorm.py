@@ -22,19 +22,19 @@ from dpviz.sampling.nuclear import direction_std, nuclear_noise
 
 @dataclass(frozen=True)
 class SphericalKNorm(PureNoise, OfDirections, Weighing):
-    """The top k of S + N, S the mean of xx'/|x|^2 and N with density exp(-||N||_nuc/s).
+    """Release the top k of S + N: S the mean of xx'/|x|^2, N with density exp(-||N||_nuc/s).
 
     Source
     ------
-    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for what
-    they estimate. The noise: Hardt and Talwar 2010, d'Orsi and Novikov 2025, arXiv 2510.26717; its
-    exact draws are ours, see `dpviz.sampling.nuclear`.
+    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for their
+    estimates. The noise: Hardt and Talwar 2010, d'Orsi and Novikov 2025, arXiv 2510.26717; its
+    exact sampler is ours, see `dpviz.sampling.nuclear`.
 
     Notes
     -----
     Replacing a row moves S by (uu' - vv')/n with unit u and v, of nuclear norm at most 2/n,
     attained by orthogonal rows, and 1/n under zero-out. The log density ratio of the noise is at
-    most that norm over s, by the triangle inequality.
+    most this norm over s, by the triangle inequality.
     """
 
     info = MechanismInfo(
@@ -53,11 +53,13 @@ class SphericalKNorm(PureNoise, OfDirections, Weighing):
         calibration=r"s = 2/(n \varepsilon)\ (\text{replace}),\quad 1/(n \varepsilon)"
         r"\ (\text{zero-out})",
         complexity="n d^2 + d^4",
-        advice="What ten per cent more epsilon would buy over the spherical Wishart difference.",
+        advice=(
+            "Gives the accuracy of the spherical Wishart difference at ten per cent more epsilon."
+        ),
     )
 
     def law(self, d: int) -> PureLaw:
-        """Return the law of its noise."""
+        """Return the law of the noise."""
         return PureLaw.KNORM
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -66,7 +68,7 @@ class SphericalKNorm(PureNoise, OfDirections, Weighing):
         scale = math.nextafter(sensitivity / budget.epsilon, math.inf)
         reason = "log density ratio is at most the nuclear norm/s"
         apart = most_apart(problem.d, budget.epsilon, problem.relation)
-        part = PurePart(sensitivity / scale, reason, apart=apart)  # the subspace alone is released
+        part = PurePart(sensitivity / scale, reason, apart=apart)  # Only the subspace is released.
         return Calibration(problem, budget, scale, (part,))
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
@@ -83,6 +85,6 @@ class SphericalKNorm(PureNoise, OfDirections, Weighing):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""
         return (
-            "Proved: rows of length one move the second moment by a known nuclear norm without any "
-            "row bound, and the log density ratio of the noise is at most that over s."
+            "Proved: rows of length one move the second moment by a known nuclear norm without "
+            "any row-norm bound, and the log density ratio of the noise is at most that over s."
         )

@@ -20,18 +20,18 @@ from dpviz.sampling.ensembles import wishart
 
 @dataclass(frozen=True)
 class SphericalWishartDifference(OfDirections, Weighing):
-    """The top k of S + W1 - W2, S the mean of xx'/|x|^2 over the rows.
+    """Release the top k of S + W1 - W2, with S the mean of xx'/|x|^2 over the rows.
 
     Source
     ------
-    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for what
-    they estimate. The private form is ours.
+    Spherical principal components: Locantore et al. 1999; see `dpviz.mechanisms._clipped` for their
+    estimates. The private form is ours.
 
     Notes
     -----
     Replacing a row moves S by (uu' - vv')/n with unit u and v, at most 2/n in nuclear norm, and 1/n
     under zero-out. The log density ratio of W1 - W2, independent W_d(d + 1, c I), is at most the
-    nuclear norm of the shift over 2c: the proof stands with the Wishart difference on A.
+    nuclear norm of the shift over 2c: `dpviz.mechanisms.wishart_difference` has the proof.
     """
 
     info = MechanismInfo(
@@ -49,8 +49,8 @@ class SphericalWishartDifference(OfDirections, Weighing):
         calibration=r"c = 1/(n \varepsilon)\ (\text{replace}),\quad 1/(2 n \varepsilon)"
         r"\ (\text{zero-out})",
         complexity="n d^2",
-        advice="For what directions have in common, whatever the lengths of rows; clipped_pure is "
-        "the same where noise is large, and tends to the components of A.",
+        advice="Use it for what directions share, whatever the lengths of rows. clipped_pure "
+        "does the same where noise is large, and otherwise approaches the components of A.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
@@ -60,7 +60,7 @@ class SphericalWishartDifference(OfDirections, Weighing):
         part = PurePart(
             sensitivity / (2 * scale),
             "log density ratio is at most the nuclear norm/(2c)",
-            attained=False,  # the subspace alone is released
+            attained=False,  # Only the subspace is released, not the noisy matrix.
         )
         return Calibration(problem, budget, scale, (part,))
 
@@ -80,6 +80,6 @@ class SphericalWishartDifference(OfDirections, Weighing):
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
         """Return the proof in one sentence."""
         return (
-            "Proved: rows of length one move the second moment by a known nuclear norm without any "
-            "row bound, and the log density ratio of the noise is at most that over 2c."
+            "Proved: rows of length one move the second moment by a known nuclear norm without "
+            "any row-norm bound, and the log density ratio of the noise is at most that over 2c."
         )

@@ -18,7 +18,7 @@ from dpviz.sampling.limits import FreeNoise, SemiCircle
 
 @dataclass(frozen=True)
 class Sulq(Mechanism):
-    """Independent Gaussian noise on all d^2 entries of A, not mirrored.
+    """Independent Gaussian noise on all d^2 entries of A, without symmetry.
 
     Source
     ------
@@ -27,10 +27,10 @@ class Sulq(Mechanism):
 
     Notes
     -----
-    The released matrix M is not symmetric, so its eigenvalues may be complex. The estimate is
-    (M + M')/2, which is post-processing; its noise has variance s^2 on the diagonal and s^2/2
-    off it, a GOE of scale s, and the antisymmetric part is independent of it: nothing is lost.
-    All d^2 entries have noise of their own, so a row moves the release by the Frobenius norm.
+    The released matrix M is not symmetric, so its eigenvalues may be complex. The estimate is (M +
+    M')/2, which is post-processing. The estimate's noise has variance s^2 on the diagonal and s^2/2
+    off it: a GOE of scale s. The antisymmetric part is independent of this noise, so nothing is
+    lost. All d^2 entries have independent noise, so a row moves the release by the Frobenius norm.
     """
 
     info = MechanismInfo(
@@ -55,16 +55,16 @@ class Sulq(Mechanism):
         law=r"\hat A = (M + M')/2,\quad M = A + G,\quad G_{ij} \sim N(0, s^2)\ \text{i.i.d.}",
         calibration=r"s = 2\sqrt{2}\, R^2\, d \ln(d/\delta) / (n \varepsilon)",
         complexity="d^3",
-        advice="For the record only: it adds far more noise than its promise needs.",
+        advice="For comparison only: it adds far more noise than its promise needs.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published standard deviation."""
-        # a difference of logarithms: d/delta would overflow for a subnormal delta
+        # The logarithms are subtracted, because d/delta would overflow if delta is extremely small.
         log_term = math.log(problem.d) - math.log(budget.delta)
         scale = 2 * math.sqrt(2) * problem.d * log_term / (problem.n * budget.epsilon)
         scale *= problem.domain.radius**2
-        # all d^2 entries are noised, so what counts is the norm of them all: Frobenius
+        # All d^2 entries have independent noise, so the sensitivity is the Frobenius norm.
         part = GaussianPart(frobenius(problem), scale, frobenius_attained(problem))
         return Calibration(problem, budget, scale, (part,))
 
@@ -83,9 +83,9 @@ class Sulq(Mechanism):
         return SemiCircle(std, calibration.problem.d, diagonal=2.0)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return the epsilon it really spends."""
+        """Return the actual privacy loss."""
         assert spent is not None
         return (
-            "Its noise grows like d ln(d) where one person's influence does not grow at all: "
-            f"spends {claimed_against_spent(budget, spent)}."
+            "Its noise grows like d ln(d), but one person's influence does not grow with d: "
+            f"privacy loss {claimed_against_spent(budget, spent)}."
         )

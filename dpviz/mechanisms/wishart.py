@@ -28,12 +28,11 @@ class Wishart(AdditiveMechanism):
 
     Notes
     -----
-    The noise is positive definite, so A + W lies above A, and the set of
-    possible releases moves with the data. With a unit row v replaced by zero,
-    the neighbour's release leaves the original's support exactly when
-    1/(v'W^-1 v) < 1/n. That quantity is 3/(2 n epsilon) times a chi-square
-    with d + 1 - d + 1 = 2 degrees of freedom, so the probability is
-    1 - exp(-epsilon/3), in every dimension.
+    The noise is positive definite, so A + W lies above A, and the set of possible releases moves
+    with the data. With a unit row v replaced by zero, the neighbour's release leaves the original's
+    support exactly when 1/(v'W^-1 v) < 1/n. The left side is 3/(2 n epsilon) times a chi-square
+    with d + 1 - d + 1 = 2 degrees of freedom, so the probability is 1 - exp(-epsilon/3), in every
+    dimension.
     """
 
     info = MechanismInfo(
@@ -66,7 +65,7 @@ class Wishart(AdditiveMechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published scale matrix's eigenvalue, 3/(2 n epsilon)."""
-        # Algorithm 2: d + 1 degrees of freedom, every eigenvalue of the scale 3/(2 n epsilon)
+        # Algorithm 2 has d + 1 degrees of freedom. Its scale matrix is 3/(2 n epsilon) times I.
         scale = 3 * problem.domain.radius**2 / (2 * problem.n * budget.epsilon)
         return Calibration(problem, budget, scale)
 
@@ -80,22 +79,21 @@ class Wishart(AdditiveMechanism):
         return MarchenkoPasturLaw(d + 1, calibration.scale, d)
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return None: no finite epsilon describes it at a small delta."""
+        """Return None: no finite epsilon describes the release at a small delta."""
         return None
 
     def verdict(self, problem: Problem, budget: Budget, spent: Spent | None) -> Verdict:
-        """Return that the claim is false, at every scale."""
+        """Return `Verdict.REFUTED`: the claim is false at every scale."""
         return Verdict.REFUTED
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return the probability of a release that only one table can make."""
-        # P(chi^2_2 < 2 epsilon/3), by the scale of Algorithm 2 and in every dimension
+        """Return the probability of a release that only one table can produce."""
+        # This is the probability that a chi-square of two degrees of freedom is below 2 epsilon/3.
         chance = -math.expm1(-budget.epsilon / 3)
         return (
-            f"With probability 1 - exp(-epsilon/3) = {numeral(chance, 3)}, the release of the "
-            "table with one "
-            "person's row zeroed falls where the full table's can never fall, so whoever sees it "
-            "knows which table it was: no epsilon covers that."
+            f"With probability 1 - exp(-epsilon/3) = {numeral(chance, 3)}, a release of the "
+            "table with one person's row zeroed is impossible for the full table. Anyone "
+            "who sees it knows the table, and no epsilon covers that."
         )
 
     def exact_loss(
@@ -105,5 +103,5 @@ class Wishart(AdditiveMechanism):
         at_epsilons: tuple[float, ...],
         tables: Sequence[Tables],
     ) -> ExactLoss | None:
-        """Return the chance of a release that the neighbour cannot make."""
+        """Return the probability of a release that the neighbour cannot produce."""
         return of_moving_support(calibration, at_epsilons)

@@ -23,24 +23,23 @@ class WishartApprox(Mechanism):
 
     Source
     ------
-    Sheffet 2015, 2019, the additive Wishart mechanism. The range (epsilon below 1, delta below
-    1/e) and the constant 14 are ours, and proved below for zero-out; what they spend is exact.
+    Sheffet 2015, 2019, the additive Wishart mechanism. The range (epsilon below 1, delta below 1/e)
+    and the constant 14 are ours, and proved below for zero-out; their privacy loss is exact.
 
     Notes
     -----
-    Its actual loss is exact under both relations (`dpviz.accounting.profiles`). k R^2 I could be
-    subtracted from the release; that would move every eigenvalue alike and no eigenvector, so the
-    release stays as it is, positive semi-definite.
+    The actual loss is exact under both relations (`dpviz.accounting.profiles`). Subtracting k R^2 I
+    would move every eigenvalue alike and no eigenvector. So the release stays as it is, positive
+    semi-definite.
 
     The constant. Let nu = m - d + 1, which is at least 28 ln(4/delta)/epsilon^2, and T ~ chi^2_nu.
-    By the density ratio of `dpviz.accounting.profiles.WishartNoise`, and ln(1 + y) between
-    y/(1 + y) and y, the loss is at most (nu - 1 - T)/(2 (T - 1)) without a row and
-    (T + 3 - nu)/(2 (T + 1)) with it. So it is at most epsilon where
-    T - 1 >= (nu - 2)/(1 + 2 epsilon), and where T + 1 <= (nu - 2)/(1 - 2 epsilon) or
-    epsilon >= 1/2. With x = ln(1/delta), T lies above nu - 2 sqrt(nu x), and below
-    nu + 2 sqrt(nu x) + 2 x, but for a chance delta each (Laurent and
-    Massart 2000, Lemma 1). As sqrt(x/nu) <= epsilon/sqrt(28), both are within those ends for
-    epsilon < 1: 2/sqrt(28) = .38 is below 2/(1 + 2 epsilon) >= .66.
+    By the density ratio of `dpviz.accounting.profiles.WishartNoise`, and ln(1 + y) between y/(1 +
+    y) and y, the loss is at most (nu - 1 - T)/(2 (T - 1)) without a row and (T + 3 - nu)/(2 (T +
+    1)) with it. So it is at most epsilon if T - 1 >= (nu - 2)/(1 + 2 epsilon), and if T + 1 <= (nu
+    - 2)/(1 - 2 epsilon) or epsilon >= 1/2. With x = ln(1/delta), T lies above nu - 2 sqrt(nu x),
+    and below nu + 2 sqrt(nu x) + 2 x, except with probability delta each (Laurent and Massart 2000,
+    Lemma 1). As sqrt(x/nu) <= epsilon/sqrt(28), both are within those limits for epsilon < 1:
+    2/sqrt(28) = .38 is below 2/(1 + 2 epsilon) >= .66.
     """
 
     info = MechanismInfo(
@@ -72,7 +71,7 @@ class WishartApprox(Mechanism):
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return the published degrees of freedom, and the scale R^2/n."""
-        # m = d + (14/epsilon^2) 2 ln(4/delta), rounded down
+        # The degrees of freedom are d + (14/epsilon^2) 2 ln(4/delta), rounded down.
         log_term = math.log(4) - math.log(budget.delta)
         freedom = math.floor(problem.d + 14 / budget.epsilon**2 * 2 * log_term)
         scale = problem.domain.radius**2 / problem.n
@@ -80,7 +79,7 @@ class WishartApprox(Mechanism):
         return Calibration(problem, budget, scale, values=values)
 
     def limits(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the range of the published proof, outside it."""
+        """Return the published range of epsilon and delta if the budget is outside it, or None."""
         if budget.epsilon >= 1:
             return f"it is stated for epsilon below 1; got {numeral(budget.epsilon, 6)}"
         if budget.delta >= 1 / math.e:
@@ -88,29 +87,29 @@ class WishartApprox(Mechanism):
         return None
 
     def promised_elsewhere(self, problem: Problem, budget: Budget) -> str | None:
-        """Return the published range and neighbours, outside them."""
+        """Return the published range or neighbours if the setting is outside them, or None."""
         if self.limits(problem, budget) is not None:
             return "for epsilon below 1 and delta below 1/e"
         return "for zero-out neighbours" if problem.relation is Relation.REPLACE else None
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return A + W, smooth in epsilon on one stream."""
+        """Return A + W, smooth in epsilon on one random stream."""
         problem = calibration.problem
         freedom = calibration.values["degrees_of_freedom"]
-        # uniforms, as degrees of freedom change with epsilon and the draw is to move smoothly
+        # Noise is computed from uniform numbers, so that it changes smoothly as epsilon changes.
         matrices = wishart_from_uniforms(draws, problem.d, freedom)
         matrices *= calibration.scale
         matrices += data.A
         return Release.of_matrices(matrices, problem.k)
 
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile:
-        """Return the profile of the noise that the budget leads to."""
+        """Return the profile of the noise for this budget."""
         freedom = self.calibrate(problem, budget).values["degrees_of_freedom"]
-        # nu, the degrees of freedom along a row, is m - d + 1
+        # Along one row, the Wishart noise has m - d + 1 degrees of freedom.
         return WishartNoise(max(2.0, freedom - problem.d + 1))
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the account from the exact likelihood ratio."""
+        """Return the privacy loss from the exact likelihood ratio."""
         profile = self.row_profile(problem, budget)
         return profile.spent(problem, budget, "exact chi-square profile")
 
@@ -120,12 +119,12 @@ class WishartApprox(Mechanism):
         return MarchenkoPasturLaw(freedom, calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what it spends, or that it is refused here and why."""
+        """Return the privacy loss, or the reason why the mechanism cannot run."""
         assert spent is not None
         account = f"the likelihood ratio gives {claimed_against_spent(budget, spent)}"
         if self.limits(problem, budget) is not None:
             return (
-                "Not run here, as it is stated for epsilon below 1 and delta below 1/e; with the "
-                f"same formula all the same, {account}."
+                "Not run here, as it is stated for epsilon below 1 and delta below 1/e; "
+                f"with the same formula anyway, {account}."
             )
         return f"Stated for zero-out neighbours and epsilon below 1; {account}."

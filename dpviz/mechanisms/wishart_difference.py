@@ -22,7 +22,7 @@ from dpviz.sampling.limits import FreeNoise, WishartDifferenceLaw
 
 @dataclass(frozen=True)
 class WishartDifference(WeighingAdditive):
-    """W1 - W2 with independent W_d(d + 1, c I): pure epsilon, unbiased.
+    """Release A + W1 - W2 with independent W_d(d + 1, c I): pure epsilon, unbiased.
 
     Notes
     -----
@@ -34,6 +34,16 @@ class WishartDifference(WeighingAdditive):
     f(M + D) >= exp(-tr D/(2c)) f(M). Splitting any D into its positive and
     negative parts, |log f(M + D) - log f(M)| <= ||D||_nuclear/(2c). So
     c = nuclear sensitivity/(2 epsilon) gives epsilon.
+
+    **No better odds are known** than tanh(epsilon/2), the total variation that a pure epsilon
+    allows. f is log-concave and even, so `dpviz.accounting.knorm` names the worst neighbours here
+    too, but their density ratio above d = 2 is not known. Three ways around it fail. Releasing W1
+    and W2 instead of their difference can only reveal more. The density of W1 moved by a uu' is
+    exp(a/(2c)) times the other where both are positive. So the overlap is exp(-a/(2c)), and both
+    parts of D together leave 1 - exp(-epsilon), which is above tanh(epsilon/2). Log-concavity along
+    D gives overlap(t D) >= overlap(D)^t for t in [0, 1], which from a larger epsilon's (1 - tanh)
+    is weaker than the bound at epsilon itself. Fisher information adds up by Stam's inequality, but
+    the information of W1 is infinite, as its density jumps at the boundary of the cone.
     """
 
     info = MechanismInfo(
@@ -50,14 +60,15 @@ class WishartDifference(WeighingAdditive):
         law=r"\hat A = A + W_1 - W_2,\quad W_i \sim W_d(d+1,\ c I)",
         calibration=r"c = D_{\mathrm{nuc}} / (2 n \varepsilon)",
         complexity="d^3",
-        advice="The default under pure privacy above 64 features for a matrix, and for components "
-        "of a second moment but for one at a small n epsilon (ppca).",
+        advice="The default under pure privacy for a matrix above 64 features. It is also the "
+        "default for components of a second moment, except for one component at a small n "
+        "epsilon (ppca).",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
         """Return c = nuclear sensitivity/(2 epsilon), rounded up."""
         sensitivity = nuclear(problem)
-        # rounded up, so that the part below is never above the epsilon that is claimed
+        # The scale is rounded up, so that the actual epsilon is never above the claim.
         scale = math.nextafter(sensitivity / (2 * budget.epsilon), math.inf)
         part = PurePart(
             sensitivity / (2 * scale),
@@ -82,7 +93,7 @@ class WishartDifference(WeighingAdditive):
         return WishartDifferenceLaw(d * calibration.scale, d)
 
     def advised_rank(self, problem: Problem, budget: Budget) -> float | None:
-        """Return 1: the least regret of what needs the second moment alone."""
+        """Return 1: the least regret of mechanisms that need the second moment alone."""
         return 1.0
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
@@ -95,8 +106,8 @@ class WishartDifference(WeighingAdditive):
     def log_ratio(
         self, calibration: Calibration, first: SecondMoment, second: SecondMoment
     ) -> LogRatio | None:
-        """Return the ratio of the densities at d = 2, where they are known."""
-        # in more dimensions nothing quick is known for the integral over {P >= 0, P >= M}
+        """Return the density ratio at d = 2, where it is known."""
+        # Above d = 2, no quick formula is known for the density of this noise.
         if calibration.problem.d != 2:
             return None
         return wishart_difference_ratio(calibration.scale, first.A, second.A)

@@ -19,24 +19,24 @@ from dpviz.sampling.limits import FreeNoise, MarchenkoPasturLaw
 
 @dataclass(frozen=True)
 class WishartExact(Mechanism):
-    """X'X + W with W ~ W_d(nu + d - 1, c R^2 I), no larger than the budget asks for.
+    """Release X'X + W with W ~ W_d(nu + d - 1, c R^2 I), no larger than the budget needs.
 
     Notes
     -----
-    Two numbers make the noise, nu and c, and the exact profile fixes one given the other. With c
-    given (1 is Sheffet's choice) nu is the least that meets the budget. By default nu is
-    3 d + 60 + epsilon and c the least: of all pairs on the profile this is within a tenth of
-    the smallest upper edge c (sqrt(nu + d - 1) + sqrt(d))^2, which c = 1 misses by a factor that
-    grows with epsilon, because at c = 1 the chance that a release gives a row away,
-    P(chi^2_nu < 1), cannot be spent down by any epsilon.
+    Two numbers define the noise, nu and c, and the exact profile fixes each number given the other.
+    With c given (1 is Sheffet's choice) nu is the least that meets the budget. By default nu is 3 d
+    + 60 + epsilon and c the least. Over all pairs on the profile this is within a tenth of the
+    smallest upper edge c (sqrt(nu + d - 1) + sqrt(d))^2. c = 1 misses this edge by a factor that
+    grows with epsilon: at c = 1 no epsilon reduces P(chi^2_nu < 1), the probability that a release
+    reveals a row.
 
-    Degrees of freedom are real: the Wishart density, Bartlett's factors and the chi-square that
-    the profile rests on all exist for every real number above d - 1.
+    Degrees of freedom are real: the Wishart density, Bartlett's factors and the profile's
+    chi-square all exist for every real number above d - 1.
 
-    Under replace the worst pair of rows is orthogonal, or a row against zero where epsilon is large
-    and the scale is (`dpviz.accounting.profiles` has the proof); the triangle inequality over two
-    zero-out steps would ask for up to half as much scale again. The mean of the noise is not
-    subtracted: it would move every eigenvalue alike and no eigenvector, and the release would no
+    Under replace the worst pair of rows is orthogonal, or a row against zero if epsilon and the
+    scale are large (`dpviz.accounting.profiles` has the proof). The triangle inequality over two
+    zero-out steps would need up to half as much scale again. The mean of the noise is not
+    subtracted: this would move every eigenvalue alike and no eigenvector, and the release would no
     longer be positive semi-definite.
     """
 
@@ -45,8 +45,8 @@ class WishartExact(Mechanism):
         1e-3,
         1e3,
         label="Scale of the noise",
-        help="Eigenvalue of the scale matrix in squared row-norm bounds; auto for the smallest "
-        "edge.",
+        help="Eigenvalue of the noise's scale matrix, in squared row-norm bounds. Auto gives the "
+        "smallest noise edge.",
         log=True,
         optional=True,
         slider=(0.01, 10),
@@ -68,18 +68,16 @@ class WishartExact(Mechanism):
             r" t = \frac{1/c}{e^{(\varepsilon + 1/(2c))/(\nu/2 - 1)} - 1}\ (\text{zero-out})"
         ),
         complexity="d^3",
-        advice="Where the released matrix must be positive semi-definite as it is.",
+        advice="Use it if the released matrix itself must be positive semi-definite.",
     )
 
     def calibrate(self, problem: Problem, budget: Budget) -> Calibration:
-        """Return the degrees of freedom and the scale, one of them solved for."""
+        """Return the degrees of freedom and the scale, of which one is solved for."""
         if self.scale is None:
-            # within a tenth of the smallest edge there is, measured (Notes)
             freedom = 3 * problem.d + 60 + budget.epsilon
             unit = least_scale(problem.relation, budget, freedom)
         else:
             unit = self.scale
-            # real degrees of freedom: no rounding to whole ones is needed
             freedom = least_freedom(problem.relation, budget, unit)
         scale = unit * problem.domain.radius**2 / problem.n
         values = {
@@ -90,22 +88,22 @@ class WishartExact(Mechanism):
         return Calibration(problem, budget, scale, values=values)
 
     def release_many(self, data: SecondMoment, calibration: Calibration, draws: Draws) -> Release:
-        """Return A + W, smooth in epsilon on one stream."""
+        """Return A + W, smooth in epsilon on one random stream."""
         problem = calibration.problem
         freedom = calibration.values["degrees_of_freedom"]
-        # uniforms, as degrees of freedom change with epsilon and the draw is to move smoothly
+        # Noise is computed from uniform numbers, so that it changes smoothly as epsilon changes.
         matrices = wishart_from_uniforms(draws, problem.d, freedom)
         matrices *= calibration.scale
         matrices += data.A
         return Release.of_matrices(matrices, problem.k)
 
     def row_profile(self, problem: Problem, budget: Budget) -> RowProfile:
-        """Return the profile of the noise that the budget leads to."""
+        """Return the profile of the noise for this budget."""
         values = self.calibrate(problem, budget).values
         return WishartNoise(values["nu"], values["unit_scale"])
 
     def spent(self, problem: Problem, budget: Budget) -> Spent | None:
-        """Return the account from the exact likelihood ratio."""
+        """Return the privacy loss from the exact likelihood ratio."""
         profile = self.row_profile(problem, budget)
         return profile.spent(problem, budget, "exact chi-square profile")
 
@@ -115,7 +113,7 @@ class WishartExact(Mechanism):
         return MarchenkoPasturLaw(freedom, calibration.scale, calibration.problem.d)
 
     def evidence(self, problem: Problem, budget: Budget, spent: Spent | None) -> str:
-        """Return what the calibration rests on, and the floor of delta where it binds."""
+        """Return the basis of the calibration, and the floor of delta if it binds."""
         assert spent is not None
         first = "The likelihood ratio of neighbours depends on one chi-square when a row is zeroed"
         if problem.relation is Relation.REPLACE:
@@ -123,7 +121,7 @@ class WishartExact(Mechanism):
         first += ", so delta is exact" if spent.exact else ", which bounds delta on this box"
         if spent.epsilon < budget.epsilon * (1 - 1e-6):
             first += (
-                f"; at this scale the chance that a release gives a row away sets the noise, so "
-                f"only epsilon {numeral(spent.epsilon, 3)} is spent"
+                "; at this scale the probability that a release reveals a row sets the "
+                f"noise, so the privacy loss is only epsilon {numeral(spent.epsilon, 3)}"
             )
         return first + "."

@@ -1,8 +1,8 @@
-"""The experiments of the four papers, redone: reported beside measured.
+"""The experiments of the four papers, with published and measured numbers.
 
-Every folder of this package is a paper, and every public module in it one experiment: a table, a
-figure or a set of theorems. Nothing is registered; a new file appears on the
-Papers page, on the command line, in the report and in the tests by being here.
+Each folder of this package is a paper. Each public module in a folder is one experiment: a table, a
+figure or a set of theorems. No list of experiments exists: a new file appears on the Papers page,
+on the command line, in the report and in the tests.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from dpviz.simulation.store import Store
 
 @cache
 def experiments() -> dict[str, Experiment]:
-    """Return every experiment by key, in their order.
+    """Return every experiment by key, sorted by ``info.order``.
 
     Raises
     ------
     TypeError
-        If a module does not define exactly one experiment, or two have one place.
+        If a module does not define exactly one experiment, or two experiments have the same order.
     """
-    found: dict[str, Experiment] = {}
+    by_key: dict[str, Experiment] = {}
     papers = [one.name for one in pkgutil.iter_modules(__path__, f"{__name__}.") if one.ispkg]
     for module in (module for paper in papers for module in modules_of(paper)):
         only = only_class(module, Experiment, "experiment")()  # type: ignore[type-abstract]
-        found[only.key] = only
-    places = [item.info.order for item in found.values()]
+        by_key[only.key] = only
+    places = [item.info.order for item in by_key.values()]
     if len(set(places)) != len(places):
-        raise TypeError("two experiments have one place")
-    return dict(sorted(found.items(), key=lambda item: item[1].info.order))
+        raise TypeError("two experiments have the same place in the order")
+    return dict(sorted(by_key.items(), key=lambda item: item[1].info.order))
 
 
 def experiment(key: str) -> Experiment:
@@ -44,19 +44,19 @@ def experiment(key: str) -> Experiment:
     Raises
     ------
     InvalidSetting
-        If there is none.
+        If no experiment has this key.
     """
-    known = experiments()
-    if key not in known:
-        raise InvalidSetting("experiment", f"one of {', '.join(known)} or all", key, "EXPERIMENT")
-    return known[key]
+    by_key = experiments()
+    if key not in by_key:
+        raise InvalidSetting("experiment", f"one of {', '.join(by_key)} or all", key, "EXPERIMENT")
+    return by_key[key]
 
 
 def known(item: Experiment, store: Store | None = None) -> Findings:
-    """Return the best that is known of an experiment without running anything.
+    """Return the best findings of an experiment that are available without a run.
 
-    A full run kept on this machine comes before the results that ship with the
-    package, and these before whatever a stopped run left.
+    A full run stored on this machine comes first, then the results shipped with the package, then
+    the finished parts of a stopped run.
     """
     step = kept(item, Effort.FULL, store)
     if step.progress.total and step.progress.done == step.progress.total:
@@ -65,5 +65,5 @@ def known(item: Experiment, store: Store | None = None) -> Findings:
 
 
 def all_shipped() -> list[Findings]:
-    """Return what ships, of all experiments."""
+    """Return the shipped findings of all experiments."""
     return [one for item in experiments().values() if (one := shipped(item)) is not None]

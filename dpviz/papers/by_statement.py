@@ -1,4 +1,4 @@
-"""Experiments on statements, each measured by a function of its own."""
+"""Experiments that measure each statement with its own function."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from dpviz.papers.experiment import Effort, Experiment, Part
 from dpviz.papers.measurements import Measurements, Point
 
 Drawn = dict[Point, Any]
-"""Draws by point, in an array or a list; a number stands for one draw."""
+"""Simulated values by point, as an array or a list; a number is a single value."""
 
 
 class StatementPart(Part):
-    """One statement, with so many draws."""
+    """One statement, with its number of simulations."""
 
     what: str = ""
     draws: int = 0
 
 
 class StatementsExperiment(Experiment):
-    """Base of experiments that look at one statement after the other."""
+    """Base of experiments that measure statements one after the other."""
 
     looks: ClassVar[tuple[Callable[[int, Any], Drawn], ...]]
-    """Each takes a number of draws and what `source` returns; its name is that of its part."""
+    """Functions of a number of simulations and the result of `source`, one for each statement."""
     draws: ClassVar[tuple[int, int]] = (1, 1)
-    """Of a quick run and of a full one."""
+    """Numbers of simulations for a quick and a full run."""
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each look."""
+        """Return one part of the experiment for each statement."""
         draws = self.draws[effort is Effort.FULL]
         return [StatementPart("", look.__name__.strip("_"), draws) for look in self.looks]
 
     def source(self, seed: int, what: str) -> Any:
-        """Return what a look draws from: a stream of its own."""
+        """Return the random stream of one statement."""
         return generator(seed, "reproduce", *self.key.split("_"), what)
 
     def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
-        """Return what one statement is set against."""
+        """Return the measurements for one statement."""
         (look,) = (one for one in self.looks if one.__name__.strip("_") == part.what)
         found = look(part.draws, self.source(seed, part.what))
         return Measurements(

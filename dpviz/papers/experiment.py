@@ -1,10 +1,9 @@
-"""The contract every experiment meets.
+"""The contract that every experiment meets.
 
-An experiment is a class in a file of its own; folder and file name it:
-``xu/figure1.py`` has the key ``xu_figure1``. It
-says which pieces of work redo it and how what is found is drawn. What the paper
-says of it, and how that is looked at, stands in the paper's list; see `said`. It
-draws nothing and knows no page.
+An experiment is a class in its own file. Folder and file give the key: ``xu/figure1.py`` has the
+key ``xu_figure1``. The class defines its pieces of work and how to chart their results. The paper's
+statements and their tests are in the paper's list; see `said`. An experiment draws no chart and
+does not depend on any page.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dpviz.papers.said import Said, has_text, said_of, text_of
 
 
 class Effort(StrEnum):
-    """How much work to do: the paper's own number of runs, or a few."""
+    """Amount of work: the paper's own number of runs, or a few runs."""
 
     QUICK = "quick"
     FULL = "full"
@@ -30,15 +29,15 @@ class Effort(StrEnum):
 @dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Part:
-    """One piece of work, small enough to be lost.
+    """One piece of work, small enough to be repeated if it is lost.
 
-    Experiments add fields, and theirs are frozen dataclasses as this one; all
-    must be plain values with a complete ``repr``, which names the part in the store.
+    Experiments add fields in subclasses, which are frozen dataclasses too. All fields must be plain
+    values with a complete ``repr``, which names the part in the store.
 
     Attributes
     ----------
     data : str
-        Key of the remote data set it reads; empty for none.
+        Key of the remote data set that the part reads; empty for none.
     """
 
     data: str = ""
@@ -49,14 +48,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Series:
-    """How one series of a chart is shown.
+    """How a chart shows one series.
 
     Attributes
     ----------
     name : str
-        As in `Point.series`.
+        Name of the series, as in `Point.series`.
     key : str
-        Of the mechanism whose colour it has; empty for what no mechanism does.
+        Key of the mechanism that gives the colour; empty for a series without a mechanism.
     """
 
     name: str
@@ -64,7 +63,7 @@ class Series:
 
     @classmethod
     def of(cls, shown: Mechanism | Series | str) -> Series:
-        """Return the series of a variant, in its mechanism's colour, or of a name alone."""
+        """Return the series of a mechanism, in its colour, or of a plain name."""
         if isinstance(shown, Mechanism):
             return cls(shown.label, shown.key)
         return cls(shown) if isinstance(shown, str) else shown
@@ -72,21 +71,21 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """What a picture shows: one quantity along x, a panel per data set.
+    """A chart: one quantity along x, with one panel per data set.
 
     Attributes
     ----------
     name : str
-        Unique within the experiment; names files.
+        Name that is unique within the experiment; used in file names.
     title : str
     quantity : str
-        As in `Point.quantity`.
+        Measured quantity, as in `Point.quantity`.
     x_label, y_label : str
     series : tuple of Series
-        In the order of the legend; those without a point are left out.
+        Series in the order of the legend; a series without points is left out.
     log_x, log_y : bool
     share_y : bool
-        Whether panels share the limits of y.
+        Whether all panels share the limits of y.
     """
 
     name: str
@@ -107,9 +106,9 @@ class PrintedFrame:
     Attributes
     ----------
     panel : str
-        As in `Point.panel`.
+        Panel, as in `Point.panel`.
     x, y : tuple of float
-        The marks of its axes, where the paper's text tells them.
+        Tick marks of the panel's axes, if the paper's text states them.
     """
 
     panel: str
@@ -119,32 +118,32 @@ class PrintedFrame:
 
 @dataclass(frozen=True)
 class Info:
-    """What a reader must know of an experiment.
+    """Facts that a reader must know about an experiment.
 
     Attributes
     ----------
     title : str
-        What it is about, without the place: "Captured variance against n".
+        The subject, without the place in the paper, such as "Captured variance against n".
     paper : str
         Authors and year, the same for all experiments of a paper.
     url : str
-        Where to read the paper, or empty.
+        Web address of the paper, or empty.
     place : str
-        "Table 3", "Figure 1".
+        Place in the paper, such as "Table 3" or "Figure 1".
     about : str
-        One to three sentences: what the paper did and found.
+        The paper's method and finding, in one to three sentences.
     settings : tuple of str
         The paper's settings, as it states them.
     choices : tuple of str
-        What the paper leaves open or what differs here, and what was chosen.
+        Details that the paper leaves open or that differ here, and the choice that we made.
     cautions : tuple of str
-        What is not private in the experiment, or whose claim does not hold.
+        Parts of the experiment that are not private, or mechanisms whose claim does not hold.
     order : int
-        Order, unique.
+        Unique place in lists of experiments.
     frames : tuple of PrintedFrame
-        Of a figure, in the order of the paper.
+        Frames of a figure, in the order of the paper.
     legend : tuple of str
-        Of a figure, as printed.
+        Legend of a figure, as the paper prints it.
     """
 
     title: str
@@ -161,7 +160,7 @@ class Info:
 
 
 def _info(paper: str, name: str) -> Info | None:
-    """Return what a paper's text file says of an experiment; None of what is shared."""
+    """Return an experiment's facts from the paper's text file, or None if there are none."""
     text = text_of(paper)
     facts: dict[str, Any] = dict(text["experiment"].get(name, {}))
     if not facts:
@@ -183,13 +182,13 @@ class Experiment(ABC):
     info: ClassVar[Info]
     key: ClassVar[str]
     timed: ClassVar[frozenset[str]] = frozenset()
-    """Quantities that are times, and so differ from run to run."""
+    """Quantities that are times and therefore differ from run to run."""
     pictures: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    """By name of a chart its quantity and then its series: mechanisms, names, or `Series`."""
+    """Contents of a chart by its name: a quantity, then series as mechanisms, names or `Series`."""
     named: ClassVar[Mapping[str, float]] = {}
-    """Numbers that titles of charts name in braces."""
+    """Numbers that replace the names in braces in chart titles."""
     stand_in: ClassVar[str] = ""
-    """Key of the experiment on tables that stand in for absent data, whose results ship."""
+    """Key of the experiment on tables that replace absent data; its results are shipped."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -199,60 +198,60 @@ class Experiment(ABC):
         cls.key = inside.replace(".", "_")
         paper, _, name = inside.rpartition(".")
         if paper and "info" not in cls.__dict__ and has_text(paper):
-            known = _info(paper, name)
-            if known is not None:
-                cls.info = known
+            facts = _info(paper, name)
+            if facts is not None:
+                cls.info = facts
 
     @abstractmethod
     def parts(self, effort: Effort) -> list[Part]:
-        """Return the pieces of work, in the order in which pictures fill best."""
+        """Return the pieces of work; early pieces should fill the charts best."""
 
     @abstractmethod
     def run(self, part: Any, shared: Any, seed: int) -> Measurements:
-        """Return the draws of one part.
+        """Return the simulated values of one part.
 
         Parameters
         ----------
         part : Part
         shared : Any
-            What `shared` returned for the part's data.
+            The result of `shared` for the data of the part.
         seed : int
-            Streams are named (seed, experiment, ...), so parts are independent.
+            Seed of the random streams, named (seed, experiment, ...), so parts are independent.
         """
 
     @property
     def said(self) -> list[Said]:
-        """What the paper says that is looked at here, in printing order."""
+        """The paper's statements that this experiment tests, in printing order."""
         return [one for one in said_of(self.paper) if one.experiment == self.key]
 
     @property
     def paper(self) -> str:
-        """Folder of the paper; empty where the experiment has none."""
+        """Folder of the paper; empty if the experiment has none."""
         folder = type(self).__module__.removeprefix(__name__.rpartition(".")[0] + ".")
         return folder.rpartition(".")[0]
 
     def shared(self, data: str) -> Any:
-        """Return what the parts of one data set share; made once per process and data set.
+        """Return what all parts on one data set share; called once per process and data set.
 
         Parameters
         ----------
         data : str
-            Key of a remote data set that is at hand, or empty.
+            Key of an available remote data set, or empty.
         """
         return None
 
     def charts(self) -> tuple[Chart, ...]:
-        """Return what to draw, with the words and axes that the paper's text file has for it."""
+        """Return the charts, with words and axes from the paper's text file."""
         return tuple(self._chart(name, *drawn) for name, drawn in self.pictures.items())
 
     def _chart(self, name: str, quantity: str, *series: Mechanism | Series | str) -> Chart:
         facts = text_of(self.paper)["experiment"][self.key.removeprefix(f"{self.paper}_")]
         words = facts["chart"][name]
         logs = words.get("log", "")
-        title, shown = words["title"].format(**self.named), tuple(map(Series.of, series))
+        title, lines = words["title"].format(**self.named), tuple(map(Series.of, series))
         axes = (words["x"], words.get("y", quantity))
         share = words.get("share_y", False)
-        return Chart(name, title, quantity, *axes, shown, "x" in logs, "y" in logs, share)
+        return Chart(name, title, quantity, *axes, lines, "x" in logs, "y" in logs, share)
 
     def data(self) -> tuple[str, ...]:
         """Return the keys of the remote data sets that any part reads."""

@@ -1,4 +1,4 @@
-"""What an experiment measured: one array of draws for every point of its pictures."""
+"""Measurements of an experiment: one array of simulated values for every point of its charts."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ SUMMARY_COLUMNS = (
 
 
 class Point(NamedTuple):
-    """Where draws belong.
+    """Key of one array of simulated values.
 
     Attributes
     ----------
     panel : str
-        Data set or theorem: one panel of a picture, one block of a table.
+        Data set or theorem, which is one panel of a chart or one block of a table.
     series : str
-        Line of the picture, row of the table: usually a mechanism.
+        Line of the chart or row of the table, usually a mechanism.
     quantity : str
-        What was measured, with its unit in words.
+        Measured quantity, with its unit in words.
     x : float or None
-        Place on the picture's axis; None for a row of a table.
+        Value on the chart's x axis; None for a row of a table.
     """
 
     panel: str
@@ -45,13 +45,13 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over draws with its 95 % confidence interval and the draws' own range.
+    """A mean over simulated values, with its 95 % confidence interval and their number.
 
     Attributes
     ----------
     value, se, low, high : float
-        Mean, standard error, and the interval of the mean by Student's t; the
-        last three are NaN for a single draw.
+        Mean, standard error, and the interval of the mean by Student's t; the last three are NaN
+        for a single value.
     draws : int
     """
 
@@ -63,7 +63,7 @@ class Mean:
 
     @classmethod
     def of(cls, values: FloatArray) -> Mean:
-        """Return the mean of draws, shape (draws,)."""
+        """Return the mean of simulated values, shape (draws,)."""
         count, value = len(values), float(np.mean(values))
         if count < 2:
             return cls(value, math.nan, math.nan, math.nan, count)
@@ -72,25 +72,25 @@ class Mean:
 
     @classmethod
     def near(cls, value: float, se: float, draws: int) -> Mean:
-        """Return a mean with the interval that its standard error makes."""
+        """Return a mean with the confidence interval from its standard error."""
         if draws < 2 or math.isnan(se):
             return cls(value, math.nan, math.nan, math.nan, draws)
-        # Student's t, as few draws give a rough standard error
+        # Student's t gives a wider interval, because the standard error of few values is uncertain.
         half = float(stdtrit(draws - 1, 0.975)) * se
         return cls(value, se, value - half, value + half, draws)
 
     @property
     def half(self) -> float:
-        """Half the width of the interval; 0 for a single draw, which stands for itself."""
+        """Half the width of the confidence interval; 0 for a single value."""
         return 0.0 if math.isnan(self.high) else self.high - self.value
 
     @property
     def error(self) -> float:
-        """Standard error; 0 for a single draw."""
+        """Standard error of the mean; 0 for a single value."""
         return 0.0 if math.isnan(self.se) else self.se
 
     def __mul__(self, factor: float) -> Mean:
-        """Return the mean of the draws times a number."""
+        """Return the mean multiplied by a constant."""
         return Mean.near(self.value * factor, abs(factor) * self.se, self.draws)
 
     def __sub__(self, other: Mean) -> Mean:
@@ -99,9 +99,9 @@ class Mean:
         return Mean.near(self.value - other.value, error, _fewest(self, other))
 
     def __truediv__(self, other: Mean) -> Mean:
-        """Return the ratio of two independent means, its error to first order."""
+        """Return the ratio of two independent means, with its error to first order."""
         if other.value == 0:
-            # infinite and not an error: a bound of 0 that is passed is passed without end
+            # A ratio over 0 is infinite, because any value above 0 exceeds a bound of 0 endlessly.
             return Mean.near(math.copysign(math.inf, self.value), math.nan, 1)
         ratio = self.value / other.value
         error = math.hypot(self.error, ratio * other.error) / abs(other.value)
@@ -109,13 +109,13 @@ class Mean:
 
 
 def _fewest(*means: Mean) -> int:
-    """Return the least number of draws among means that have an error; 1 where none has."""
+    """Return the least number of values among means that have an error; 1 if no mean has one."""
     return min((mean.draws for mean in means if mean.error > 0), default=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """Draws by point.
+    """Simulated values by point.
 
     Attributes
     ----------
@@ -125,17 +125,17 @@ class Measurements:
     draws: dict[Point, FloatArray] = field(default_factory=dict)
 
     def add(self, other: Measurements) -> None:
-        """Append another part's draws; points that both have are joined in this order."""
+        """Append another part's values; at a shared point they follow the existing values."""
         for point, values in other.draws.items():
             mine = self.draws.get(point)
-            # parts are added in one order, so that the same run has the same bytes
+            # Parts are joined in a fixed order, so that the same run gives the same bytes.
             self.draws[point] = values if mine is None else np.concatenate([mine, values])
 
     def table(self) -> pd.DataFrame:
-        """Return one row per point, with `SUMMARY_COLUMNS`.
+        """Return a table with one row per point and `SUMMARY_COLUMNS`.
 
-        ``mean_low`` and ``mean_high`` bound the mean (95 %); ``low`` and
-        ``high`` hold the central 95 % of the draws.
+        ``mean_low`` and ``mean_high`` bound the mean (95 %); ``low`` and ``high`` hold the central
+        95 % of the simulated values.
         """
         rows = []
         for point, values in self.draws.items():
@@ -145,13 +145,13 @@ class Measurements:
         return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
 
     def to_arrays(self) -> dict[str, FloatArray]:
-        """Return the draws by texts that a store can keep."""
-        # as JSON, since a store names arrays by texts and a point has four parts
+        """Return the values keyed by text, as a store needs them."""
+        # Points are written as JSON: arrays in a store have text names, and a point has four parts.
         return {json.dumps(list(point)): values for point, values in self.draws.items()}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, FloatArray]) -> Measurements:
-        """Return what `to_arrays` took apart."""
+        """Return the measurements from arrays that `to_arrays` made."""
         return cls({Point(*json.loads(text)): values for text, values in arrays.items()})
 
     def __iter__(self) -> Iterator[Point]:
@@ -159,27 +159,27 @@ class Measurements:
 
 
 RESULTS = Path(__file__).resolve().parent / "results"
-"""Where results of full runs ship."""
+"""Folder of the shipped results of full runs."""
 
 
 @cache
 def shipped_points(key: str, folder: Path = RESULTS) -> pd.DataFrame:
-    """Return the points that ship of an experiment, none where it has no results."""
+    """Return the shipped points of an experiment; the table is empty if it has no results."""
     path = folder / f"{key}.json"
     rows = json.loads(path.read_text(encoding="utf-8"))["points"] if path.is_file() else []
     points = pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
     for name in SUMMARY_COLUMNS[3:]:
-        # JSON's null leaves a column of objects
+        # Numbers are converted, because one null in JSON turns a whole column into objects.
         points[name] = pd.to_numeric(points[name])
     return points
 
 
 class Absent(LookupError):
-    """Something that a claim looks at was not measured."""
+    """Raised if a value that a claim needs was not measured."""
 
 
 class Found:
-    """The mean at every point: what is known of an experiment, drawn here or shipped.
+    """Means at every point of an experiment, measured here or shipped.
 
     Parameters
     ----------
@@ -191,8 +191,8 @@ class Found:
 
     @classmethod
     def of(cls, known: Measurements | pd.DataFrame) -> Found:
-        """Return the means of draws, or of a table of points with `SUMMARY_COLUMNS`."""
-        if isinstance(known, Measurements):  # without the quantiles of its table
+        """Return the means of simulated values, or of a table of points with `SUMMARY_COLUMNS`."""
+        if isinstance(known, Measurements):  # These means lack the quantiles that a table has.
             return cls(
                 {
                     point._replace(x=None if point.x is None else float(point.x)): Mean.of(values)
@@ -208,17 +208,17 @@ class Found:
         )
 
     def beside(self, other: Found) -> Found:
-        """Return these and another's; where both have a point it is these."""
-        # what was drawn here goes before what ships
+        """Return the union of two sets of means; at a shared point this set takes precedence."""
+        # A mean that was measured here replaces the mean of the same point that dpviz ships.
         return Found({**other.means, **self.means})
 
     def mean(self, panel: str, series: str, quantity: str, x: float | None = None) -> Mean:
-        """Return the mean at a point.
+        """Return the mean at one point.
 
         Raises
         ------
         Absent
-            If it was not measured.
+            If the point was not measured.
         """
         point = Point(panel, series, quantity, x)
         if point not in self.means:
@@ -226,18 +226,18 @@ class Found:
         return self.means[point]
 
     def curve(self, panel: str, series: str, quantity: str) -> dict[float, Mean]:
-        """Return the means along the axis, by ascending x.
+        """Return the means along the axis, in ascending order of x.
 
         Raises
         ------
         Absent
-            If there is none.
+            If the curve has no points.
         """
-        found = sorted(
+        places = sorted(
             point.x
             for point in self.means
             if point.x is not None and point[:3] == (panel, series, quantity)
         )
-        if not found:
+        if not places:
             raise Absent(panel, series, quantity)
-        return {x: self.mean(panel, series, quantity, x) for x in found}
+        return {x: self.mean(panel, series, quantity, x) for x in places}

@@ -1,4 +1,4 @@
-"""What an experiment found, as files and as Markdown."""
+"""Reports of an experiment's results, as files and as Markdown."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _FOLDERS = ("jiang", "chaudhuri", "xu", "mvg")
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, and what a reader should take away of it.
+    """A paper, and what a reader should learn from the paper.
 
     Attributes
     ----------
     name : str
-        As in `Info.paper`.
+        Name, as in `Info.paper`.
     folder, title : str
     sentence : str
     """
@@ -43,7 +43,7 @@ PAPERS = {
     for folder in _FOLDERS
     for text in [text_of(folder)]
 }
-"""By name, in the order in which they are shown."""
+"""Papers by name, in the order of the Papers page."""
 LINE_COLUMNS = (
     "experiment", "panel", "item", "reported", "measured", "agreement", "note",
     "reported_value", "reported_error", "mean", "mean_low", "mean_high", "draws",
@@ -51,28 +51,28 @@ LINE_COLUMNS = (
 
 
 def summary(found: Sequence[Findings]) -> list[dict[str, str]]:
-    """Return one row for every printed claim, with `SUMMARY_KEYS`."""
+    """Return a row for every printed claim, with `SUMMARY_KEYS`."""
     rows = []
     for one in found:
         for claim in one.claims:
-            known = vars(claim) | {
+            facts = vars(claim) | {
                 "paper": one.experiment.info.paper,
                 "item": f"{claim.place}: {claim.item}",
                 "verdict": str(claim.answer),
                 "experiment": one.experiment.key,
             }
-            rows.append({name: known[name] for name in SUMMARY_KEYS})
+            rows.append({name: facts[name] for name in SUMMARY_KEYS})
     return rows
 
 
 def printing_order(found: Sequence[Findings], name: str) -> list[tuple[Claim, Experiment]]:
-    """Return the claims of one paper in the order in which it prints them."""
-    known = {
+    """Return the claims of one paper in printing order."""
+    by_key = {
         claim.key: (claim, one.experiment) for one in _of_paper(found, name) for claim in one.claims
     }
-    # an experiment answers claims from all over a paper, so its own order is not the printed one
+    # Claims are sorted as in the paper, because one experiment may test claims from all over it.
     order = [said.key for said in said_of(PAPERS[name].folder)]
-    return [known[key] for key in order if key in known]
+    return [by_key[key] for key in order if key in by_key]
 
 
 def latex(found: Sequence[Findings]) -> str:
@@ -103,36 +103,38 @@ def _tex(text: str) -> str:
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """Return how many claims have each answer, as text; those by construction are not counted."""
-    # what holds by construction tells only of our own faults
-    asked = [claim for claim in claims if claim.counts]
-    counts = ", ".join(f"{n} {answer}" for answer, n in counted(asked).items())
-    left = len(claims) - len(asked)
-    more = f"; {left} more by construction, not counted" if left else ""
-    return f"{len(asked)} claims: {counts}{more}"
+    """Return the number of claims with each answer, as text, without those by construction."""
+    # A claim that holds by construction is left out, because it tests only our own code.
+    counting = [claim for claim in claims if claim.counts]
+    counts = ", ".join(f"{n} {answer}" for answer, n in counted(counting).items())
+    others = len(claims) - len(counting)
+    more = f"; {others} more by construction, not counted" if others else ""
+    return f"{len(counting)} claims: {counts}{more}"
 
 
 def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str:
-    """Return the opening page: a sentence and a table for each paper.
+    """Return the first page of the report: a sentence and a table for each paper.
 
     Parameters
     ----------
     found : sequence of Findings
     address : callable
-        Takes an experiment to the address of its own report.
+        Function that returns the address of an experiment's own report.
     """
     stopped = [f"`{one.experiment.key}`" for one in found if not one.complete]
     short = f" Stopped before their end: {' and '.join(stopped)}." if stopped else ""
     written = f"Written by `python -m benchmarks.reproduction docs` from full runs.{short}"
-    first = f"Everything that the papers claim is answered once, on its fairest reading. {written}"
+    first = f"Each claim of the papers gets one answer, under its fairest reading. {written}"
     text = ["# The four papers, redone", "", first, ""]
     for name, paper in PAPERS.items():
         claims = [claim for one in _of_paper(found, name) for claim in one.claims]
         text.append(f"- **{name}.** {paper.sentence} ({tally(claims)}.)")
     text += ["", "What the answers mean:", ""]
     text += [f"- **{answer}**: {meaning}" for answer, meaning in MEANINGS.items()]
-    rows = "The same rows: `python -m dpviz reproduce --summary --format json`, or `latex`."
-    text += ["", f"Intervals are 95 % intervals of a mean. {rows}", ""]
+    rows = (
+        "`python -m dpviz reproduce --summary --format json` (or `latex`) prints the same claims."
+    )
+    text += ["", f"Intervals are 95 % confidence intervals of a mean. {rows}", ""]
     for name, paper in PAPERS.items():
         text += [f"## {name}", "", f"*{paper.title}*", ""]
         text += _table(
@@ -150,25 +152,25 @@ def page(found: Sequence[Findings], address: Callable[[Experiment], str]) -> str
     return "\n".join(text)
 
 
-def _of_paper(found: Sequence[Findings], name: str) -> list[Findings]:
-    return [one for one in found if one.experiment.info.paper == name]
+def _of_paper(results: Sequence[Findings], name: str) -> list[Findings]:
+    return [one for one in results if one.experiment.info.paper == name]
 
 
 def lines_table(reproduction: Findings) -> pd.DataFrame:
-    """Return reported beside measured, one row per line, with `LINE_COLUMNS`."""
+    """Return a table of reported and measured values, with `LINE_COLUMNS`."""
     key = reproduction.experiment.key
     rows = []
     for line in reproduction.lines:
-        stated, mean = line.stated, line.mean
-        printed = (stated.value, stated.error) if stated else (None, None)
-        found = (mean.value, mean.low, mean.high, mean.draws) if mean else (None,) * 4
+        number, mean = line.stated, line.mean
+        paper_cells = (number.value, number.error) if number else (None, None)
+        cells = (mean.value, mean.low, mean.high, mean.draws) if mean else (None,) * 4
         words = (line.panel, line.item, line.reported, line.measured, str(line.agreement))
-        rows.append((key, *words, line.note, *printed, *found))
+        rows.append((key, *words, line.note, *paper_cells, *cells))
     return pd.DataFrame(rows, columns=list(LINE_COLUMNS))
 
 
 def drawn(reproduction: Findings) -> list[Chart]:
-    """Return the charts that have points to draw."""
+    """Return the charts that have at least one point."""
     points = reproduction.points
     quantities = set(points["quantity"][points["x"].notna()])
     return [chart for chart in reproduction.experiment.charts() if chart.quantity in quantities]
@@ -185,9 +187,9 @@ def markdown(
     ----------
     reproduction : Findings
     picture : callable, optional
-        Takes a chart to the address of its picture.
+        Function that returns the address of a chart's image.
     level : int
-        Of the heading.
+        Level of the Markdown heading.
     """
     experiment = reproduction.experiment
     text = [f"{'#' * level} {heading(experiment)}", "", experiment.info.about, ""]
@@ -197,7 +199,7 @@ def markdown(
     text += _listed("Caution", experiment.info.cautions)
     if reproduction.absent:
         absent = ", ".join(reproduction.absent)
-        text += [f"Data that was not at hand, so that nothing was measured on it: {absent}.", ""]
+        text += [f"We measured nothing on data that was not available: {absent}.", ""]
     if picture is not None:
         for chart in drawn(reproduction):
             text += [f"![{chart.title}]({picture(chart)})", ""]
@@ -206,26 +208,26 @@ def markdown(
         text += [f"The printed claims, each answered once ({tally(reproduction.claims)}):", ""]
         text += _claims(reproduction.claims)
     else:
-        text += ["It answers no printed claim of its own.", ""]
+        text += ["The paper prints no claim that this experiment could check.", ""]
     lines = reproduction.lines
     text += [f"<details><summary>Every claim in every panel ({len(lines)} lines)</summary>", ""]
     return "\n".join([*text, *_lines(lines), "</details>", ""])
 
 
 def runs(found: Findings) -> list[str]:
-    """Return what would have to be run for the printed numbers that are not reproduced.
+    """Return the settings that would give the printed numbers that are not reproduced.
 
-    Of the experiment that solves for them, this is said of every table of the paper.
+    The experiment that solves for these settings covers every table of the paper.
     """
     paper, own = found.experiment.paper, found.experiment.key
     if own != f"{paper}_{SOLVER}":
         return what_was_run(found.claims, shipped_points(f"{paper}_{SOLVER}"))
     lines = []
     for key in dict.fromkeys(said.experiment for said in said_of(paper)):
-        known = Found.of(shipped_points(key))
-        claims = [answer(said, known) for said in said_of(paper) if said.experiment == key]
+        means = Found.of(shipped_points(key))
+        claims = [answer(said, means) for said in said_of(paper) if said.experiment == key]
         place = text_of(paper)["experiment"][key.partition("_")[2]]["place"]
-        lines += [f"{place}: {line}" for line in what_was_run(claims, found.points)]
+        lines += [f"{place}. {line}" for line in what_was_run(claims, found.points)]
     return lines
 
 
@@ -236,7 +238,7 @@ def heading(experiment: Experiment) -> str:
 
 
 def command(reproduction: Findings) -> str:
-    """Return the command that finds the same numbers."""
+    """Return the command that reproduces the numbers."""
     quick = " --quick" if str(reproduction.effort) == "quick" else ""
     seed = f" --seed {reproduction.seed}" if reproduction.seed else ""
     return f"python -m dpviz reproduce {reproduction.experiment.key}{quick}{seed} --out DIR"
@@ -251,38 +253,38 @@ def _listed(title: str, items: tuple[str, ...]) -> list[str]:
 def _claims(claims: list[Claim]) -> list[str]:
     rows = []
     for claim in claims:
-        said = f"**{claim.answer}**. {claim.reason}"
-        said += f" ({claim.extent}.)" if claim.extent else ""
-        rows.append((claim.place, claim.item, claim.stated or "-", claim.measured or "-", said))
+        text = f"**{claim.answer}**. {claim.reason}"
+        text += f" ({claim.extent}.)" if claim.extent else ""
+        rows.append((claim.place, claim.item, claim.stated or "-", claim.measured or "-", text))
     return _table("| where | claim | printed | measured | answer |", rows)
 
 
 def _lines(lines: list[Line]) -> list[str]:
     rows = []
     for line in lines:
-        said = f"**{line.agreement}**" + (f". {line.note}" if line.note else "")
-        rows.append((line.panel, line.item, line.reported or "-", line.measured or "-", said))
+        text = f"**{line.agreement}**" + (f". {line.note}" if line.note else "")
+        rows.append((line.panel, line.item, line.reported or "-", line.measured or "-", text))
     return _table("| where | what | reported | measured | |", rows)
 
 
 def _table(head: str, rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a Markdown table."""
     rule = "|---" * (head.count("|") - 1) + "|"
-    # a bar would end the cell
+    # A bar inside a cell is escaped, because it would otherwise end the cell of the table.
     cells = ([cell.replace("|", "\\|") for cell in row] for row in rows)
     return [head, rule, *(f"| {' | '.join(row)} |" for row in cells), ""]
 
 
 def reproduction_sentence(found: Findings) -> str:
-    """Return how many of a paper's printed claims were met."""
+    """Return a sentence that counts the answers to the printed claims."""
     total = len(found.claims)
     if not total:
-        return "What is measured here the paper does not print: it answers no claim."
-    said = _counts(found.claims)
+        return "The paper does not print these results, so this experiment checks no claim."
+    counts = _counts(found.claims)
     subject = "the 1 printed claim" if total == 1 else f"{total} printed claims"
-    return f"Of {subject}, {said}."
+    return f"Of {subject}, {counts}."
 
 
 def _counts(claims: Iterable[Claim]) -> str:
-    found = counted(claims).items()
-    return ", ".join(f"**{count} {answer}**" for answer, count in found)
+    counts = counted(claims).items()
+    return ", ".join(f"**{count} {answer}**" for answer, count in counts)

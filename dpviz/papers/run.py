@@ -1,4 +1,4 @@
-"""Run an experiment part by part: resumable, in one process or in several."""
+"""Run an experiment part by part; a run can be resumed, in one process or in several."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from dpviz.simulation import jobs as engine
 from dpviz.simulation.jobs import Arrays, Progress, Storage
 from dpviz.simulation.store import Store, source_digest
 
-_SHARED_SETS = 2  # tables kept in memory at a time, per process
+_SHARED_SETS = 2  # Maximum number of tables in memory at a time, in each process.
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """With what results were measured.
+    """Date, code and versions of a run.
 
     Attributes
     ----------
     date : str
         ISO.
     code : str
-        Digest of the experiment's code; see `code_digest`.
+        Digest of the experiment's code, from `code_digest`.
     versions : dict of str to str
-        Of this package and of the libraries its numbers come from.
+        Versions of this package and of the libraries on which its numbers depend.
     """
 
     date: str
@@ -47,7 +47,7 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment found: so far, in the end, or in the full run that ships.
+    """Results of an experiment: from a partial run, a finished run, or the shipped full run.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class Findings:
     effort : Effort
     seed : int
     found : Measurements or DataFrame
-        The draws of a run; of one that ships its points, with `SUMMARY_COLUMNS`.
+        Simulated values of a run or, if the run is shipped, its points with `SUMMARY_COLUMNS`.
     absent : tuple of str
-        Keys of the data sets that are not at hand; their parts were not run.
+        Keys of unavailable data sets, whose parts were not run.
     complete : bool
-        Whether all other parts were run.
+        Whether all parts with available data were run.
     made : Provenance or None
-        Of what ships.
+        Record of the run, for shipped results only.
     """
 
     experiment: Experiment
@@ -74,52 +74,52 @@ class Findings:
 
     @property
     def points(self) -> pd.DataFrame:
-        """What was measured, one row per point; see `Measurements.table`."""
+        """Table of the measurements, with one row per point; see `Measurements.table`."""
         return self.found.table() if isinstance(self.found, Measurements) else self.found
 
     @cached_property
     def claims(self) -> list[Claim]:
-        """One answer for everything that the paper says of it.
+        """One answer for each of the paper's statements.
 
-        Until a run is finished a claim without data is not yet measured.
+        Until a run is finished, a claim without data counts as not yet measured.
         """
-        item, found = self.experiment, Found.of(self.found)
+        item, means = self.experiment, Found.of(self.found)
         labels = [remote.sets()[key].label for key in self.absent]
-        # another experiment's points, on tables that stand in for data that is not at hand
+        # If the data are unavailable, a shipped experiment on replacement tables adds its points.
         if item.stand_in:
-            found = found.beside(Found.of(shipped_points(item.stand_in)))
-        return [answer(said, found, labels, self.complete) for said in item.said]
+            means = means.beside(Found.of(shipped_points(item.stand_in)))
+        return [answer(said, means, labels, self.complete) for said in item.said]
 
     @property
     def lines(self) -> list[Line]:
-        """Every claim in every panel, beside what was measured there."""
+        """Every claim in every panel, with the value measured in the panel."""
         return [line for claim in self.claims for line in claim.lines]
 
     @property
     def words(self) -> str:
-        """What was measured, when and with what; empty of a run that does not ship."""
+        """Extent, date and version of a shipped run; empty for other runs."""
         if self.made is None:
             return ""
-        stopped = "A full run stopped before its end; what it had not reached is not yet measured"
-        how = "Measured in full" if self.complete else stopped
+        warning = "A full run stopped before its end; what it had not reached is not yet measured"
+        how = "Measured in full" if self.complete else warning
         return f"{how}, {self.made.date}, dpviz {self.made.versions['dpviz']}"
 
     @property
     def current(self) -> bool:
-        """Whether the experiment's code is still the one that was run."""
+        """Whether the experiment's code has not changed since the run."""
         return self.made is None or self.made.code == code_digest(self.experiment)
 
 
 @dataclass(frozen=True, eq=False)
 class RunStep:
-    """A reproduction under way."""
+    """One step in the progress of an experiment."""
 
     progress: Progress
     reproduction: Findings
 
 
 def absent_data(experiment: Experiment) -> tuple[str, ...]:
-    """Return the keys of the data sets of an experiment that are not at hand."""
+    """Return the keys of an experiment's data sets that are not available."""
     return tuple(key for key in experiment.data() if not remote.at_hand(key))
 
 
@@ -133,10 +133,10 @@ def work(
     apart: bool = False,
     absent: Sequence[str] | None = None,
 ) -> Generator[RunStep, None, None]:
-    """Run the parts whose data is at hand; yield before the first and after each.
+    """Run the parts whose data is available; yield before the first part and after each part.
 
-    Parts found in the store are not run again, so a run that was stopped goes
-    on where it was. Close the generator to stop.
+    Parts found in the store are not run again, so a stopped run continues at the point of its end.
+    Close the generator to stop the run.
 
     Parameters
     ----------
@@ -145,31 +145,31 @@ def work(
     seed : int
     store : Store, optional
     workers, apart
-        Who runs the parts: see `dpviz.simulation.jobs.work`.
+        Processes in which the parts run: see `dpviz.simulation.jobs.work`.
     absent : sequence of str, optional
-        Data sets that are not at hand, if somebody has looked.
+        Keys of unavailable data sets, if already known.
     """
     absent = absent_data(experiment) if absent is None else tuple(absent)
-    # what is absent is left out and told, so that the rest of a paper can be run
+    # Parts without data are left out and listed, so that the rest of the paper can be run.
     parts = [part for part in experiment.parts(effort) if part.data not in absent]
     keys = _keys(experiment, parts, seed)
     jobs = [PartJob(experiment.key, *one) for one in zip(parts, repeat(seed), keys)]
-    read: dict[int, Measurements] = {}
+    measurements: dict[int, Measurements] = {}
     with closing(engine.work(jobs, store, workers, apart=apart)) as steps:
         for step in steps:
-            found = Measurements()
-            for place in sorted(step.done):  # the same order however workers finish
-                if place not in read:
-                    read[place] = Measurements.from_arrays(step.done[place])
-                found.add(read[place])
+            points = Measurements()
+            for place in sorted(step.done):  # The order does not depend on the workers' speed.
+                if place not in measurements:
+                    measurements[place] = Measurements.from_arrays(step.done[place])
+                points.add(measurements[place])
             complete = len(step.done) == len(jobs)
             yield RunStep(
-                step.progress, Findings(experiment, effort, seed, found, absent, complete)
+                step.progress, Findings(experiment, effort, seed, points, absent, complete)
             )
 
 
 def kept(experiment: Experiment, effort: Effort, store: Store | None, seed: int = 0) -> RunStep:
-    """Return what earlier runs left in the store, without running anything."""
+    """Return what earlier runs left in the store; no part is run."""
     with closing(work(experiment, effort, seed=seed, store=store)) as steps:
         return next(steps)
 
@@ -183,7 +183,7 @@ def reproduce(
     workers: int = 1,
     progress: Callable[[Progress], None] | None = None,
 ) -> Findings:
-    """Run an experiment to its end; parameters as in `work`."""
+    """Run an experiment to its end, with the parameters of `work`."""
     for step in work(experiment, effort, seed=seed, store=store, workers=workers):
         last = step
         if progress is not None:
@@ -202,13 +202,13 @@ class PartJob:
     size: int = 1
 
     def run(self) -> Arrays:
-        """Return the part's draws."""
+        """Return the simulated values of the part."""
         from dpviz.papers import experiment
 
         with one_blas_thread():
-            shared = _shared(self.experiment, self.part.data)
-            found = experiment(self.experiment).run(self.part, shared, self.seed)
-        return found.to_arrays()
+            data = _shared(self.experiment, self.part.data)
+            points = experiment(self.experiment).run(self.part, data, self.seed)
+        return points.to_arrays()
 
 
 @lru_cache(maxsize=_SHARED_SETS)
@@ -219,7 +219,7 @@ def _shared(experiment_key: str, data: str) -> Any:
 
 
 def _keys(experiment: Experiment, parts: Sequence[Part], seed: int) -> list[str]:
-    """Return for each part the digest of all that its draws depend on."""
+    """Return for each part the digest of everything on which its values depend."""
     same = (source_digest(), code_digest(experiment), experiment.key)
     data = {key: _data_digest(remote.fetch(key)) for key in {part.data for part in parts} if key}
     facts = ((*same, repr(part), repr(seed), data.get(part.data, "")) for part in parts)
@@ -234,7 +234,7 @@ def _data_digest(folder: Path) -> str:
 def _digest(paths: Sequence[Path]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in paths:
-        # names too: two files that change places are other data
+        # File names are hashed too, because files that swap their names are different data.
         digest.update(path.name.encode() + b"\0")
         digest.update(path.read_bytes() + b"\0")
     return digest.hexdigest()

@@ -1,8 +1,8 @@
-"""What a paper says, how it is looked at, and the one engine that answers.
+"""Statements of papers, their tests, and the one engine that answers all statements.
 
-A statement is declared once: its words stand in the paper's text file, its test
-and the panels that it is about in the paper's list. Lines, coverage and the
-answer are derived here, and what was not measured is met here alone.
+A statement is declared once: its words are in the paper's text file, its test and its panels in the
+paper's list. Lines, coverage and answer are derived here. Only this module handles missing
+measurements.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dpviz.core.number_text import numeral
 from dpviz.papers.measurements import Absent, Found, Mean
 
 FOLDER = Path(__file__).resolve().parent
-SEPARATED = 3.0  # standard errors between two means that are told apart
-ALIKE = 0.03  # means this near, interval and all, make no difference
-PLANNED = 3.0  # how many times smaller than the paper's error ours must be
-_TIGHT = 0.97  # of a bound, from where on it is met and not only kept
+SEPARATED = 3.0  # Number of standard errors between two means that are different.
+ALIKE = 0.03  # Largest relative distance, with its interval, of two means that agree.
+PLANNED = 3.0  # Required ratio of the paper's error to our own error.
+_TIGHT = 0.97  # Share of a bound from which on the bound counts as attained.
 _Z = 1.96
 
 
 class Agreement(StrEnum):
-    """How what was measured in one place stands to what is printed."""
+    """Result of comparing a measured value with the printed value."""
 
     AGREES = "agrees"
     DIFFERS = "differs"
@@ -42,7 +42,7 @@ class Agreement(StrEnum):
 
 
 class ClaimAnswer(StrEnum):
-    """What was found of a printed claim."""
+    """Answer to one printed claim."""
 
     REPRODUCED = "reproduced"
     IN_PART = "reproduced in part"
@@ -62,7 +62,7 @@ MEANINGS: Mapping[ClaimAnswer, str] = {
     ClaimAnswer(answer): meaning
     for answer, meaning in tomllib.loads((FOLDER / "answers.toml").read_text("utf-8")).items()
 }
-"""The answers of a finished run, and what each means."""
+"""Possible answers after a finished run, with their meanings."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class Stated:
     Attributes
     ----------
     value : float
-        In the unit of the measured quantity.
+        Value in the unit of the measured quantity.
     error : float
-        What the paper gives after its plus-minus sign; 0 where it gives none.
+        Number after the paper's plus-minus sign; 0 if there is none.
     rounding : float
         Half of the last printed digit.
     spread : float
-        The error that the way it was measured has, where none is printed.
+        Error inherent in the method of measurement, if no error is printed.
     """
 
     value: float
@@ -93,23 +93,23 @@ class Stated:
         return f"{number(self.value)}{error}"
 
     def over(self, other: Stated) -> Stated:
-        """Return the ratio of two printed numbers, with the most that their errors allow."""
+        """Return the ratio of two printed numbers, with the largest possible error."""
         value = self.value / other.value
-        # the most and not the root of squares: one paper's two errors may go the same way
+        # Errors are added, not their squares: both may have the same sign, as one paper made both.
         relative = [(one.error / one.value, one.rounding / one.value) for one in (self, other)]
         error, rounding = (value * sum(column) for column in zip(*relative, strict=True))
         return Stated(value, error, rounding)
 
 
 def number(value: float) -> str:
-    """Return a number as text: counts in full, anything else to four digits."""
+    """Return a number as text: a count in full, any other number to four digits."""
     if not math.isfinite(value):
         return "none" if math.isnan(value) else "infinite"
     return f"{value:,.0f}" if value == round(value) and abs(value) < 1e12 else numeral(value, 4)
 
 
 def short(value: float) -> str:
-    """Return a number as a sentence has it: to three digits, or whole."""
+    """Return a number for use in a sentence: to three digits, or as a whole number."""
     if not math.isfinite(value):
         return number(value)
     return f"{value:,.0f}" if 1_000 <= abs(value) < 1e6 else numeral(value, 3)
@@ -120,7 +120,7 @@ def short(value: float) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """What one panel of an experiment has; a point that is not there raises `Absent`."""
+    """Measurements in one panel of an experiment; a missing point raises `Absent`."""
 
     found: Found
     panel: str
@@ -134,23 +134,23 @@ class View:
         return self.found.curve(self.panel, series, quantity)
 
     def on(self, panel: str) -> View:
-        """Return the same of another panel."""
+        """Return the view of the measurements in another panel."""
         return View(self.found, panel)
 
 
 Of = Callable[[View], Any]
-"""What a test looks at in a panel: a mean, a number, or a curve of means by place."""
+"""Value that a test reads in a panel: a mean, a number, or a curve of means by x."""
 
 
 def points(values: Any) -> list[Mean]:
-    """Return means in a list, whatever a test looked at."""
+    """Return the means in a test's value as a list."""
     if isinstance(values, Mapping):
         return list(values.values())
     return [values if isinstance(values, Mean) else Mean.near(float(values), math.nan, 1)]
 
 
 def paired(one: Any, two: Any) -> dict[float | None, tuple[Mean, Mean]]:
-    """Return two means, or a curve beside another or a mean, by the places that both have."""
+    """Return pairs of means from two means or curves, at each x that both have."""
     curves = [values for values in (one, two) if isinstance(values, Mapping)]
     places = [x for x in curves[0] if x in curves[-1]] if curves else [None]
     if not places:
@@ -164,7 +164,7 @@ def paired(one: Any, two: Any) -> dict[float | None, tuple[Mean, Mean]]:
 
 @dataclass(frozen=True)
 class Expression:
-    """What is read off a panel: a mean, or a curve. Differences and ratios of readings are some.
+    """A mean or curve to read in a panel; differences and ratios are expressions too.
 
     Attributes
     ----------
@@ -174,59 +174,58 @@ class Expression:
     read: Of
 
     def __call__(self, view: View) -> Any:
-        """Return what a panel has."""
+        """Return the value that the expression has in a panel."""
         return self.read(view)
 
     def _with(self, other: Expression | float, of: Callable[[Mean, Mean], Mean]) -> Expression:
         def read(view: View) -> Any:
             beside = other(view) if isinstance(other, Expression) else other
-            found = {x: of(*pair) for x, pair in paired(self(view), beside).items()}
-            return found.get(None, found)
+            curve = {x: of(*pair) for x, pair in paired(self(view), beside).items()}
+            return curve.get(None, curve)
 
         return Expression(read)
 
     def __sub__(self, other: Expression | float) -> Expression:
-        """Return the difference, place by place."""
+        """Return the difference at each x."""
         return self._with(other, Mean.__sub__)
 
     def __truediv__(self, other: Expression | float) -> Expression:
-        """Return the ratio, place by place."""
+        """Return the ratio at each x."""
         return self._with(other, Mean.__truediv__)
 
     def each(self, of: Callable[[float], float]) -> Expression:
-        """Return a curve over what is made of its places."""
+        """Return a curve divided by a function of the curve's x."""
         return Expression(lambda view: {x: mean * (1 / of(x)) for x, mean in self(view).items()})
 
     def on(self, panel: str) -> Expression:
-        """Return the same reading of another panel."""
+        """Return the same expression in another panel."""
         return Expression(lambda view: self(view.on(panel)))
 
     @property
     def last(self) -> Expression:
-        """The end of a curve."""
+        """The mean at the largest x."""
         return Expression(lambda view: (curve := self(view))[max(curve)])
 
     @property
     def first(self) -> Expression:
-        """The beginning of a curve."""
+        """The mean at the smallest x."""
         return Expression(lambda view: (curve := self(view))[min(curve)])
 
 
 def at(series: str, quantity: str, x: float | None = None) -> Expression:
-    """Return the reading of one point."""
+    """Return the expression for one point."""
     return Expression(lambda view: view(series, quantity, x))
 
 
 def along(series: str, quantity: str, least: float = -math.inf) -> Expression:
-    """Return the reading along an axis, from some place on."""
+    """Return the expression for a curve, from the least x on."""
     return Expression(lambda v: {x: m for x, m in v.curve(series, quantity).items() if x >= least})
 
 
 def row_of(panel: str, quantity: str) -> Expression:
-    """Return the reading of another panel, where the name of this one is a series."""
+    """Return the expression for another panel, in which this panel's name is the series."""
 
     def read(view: View) -> Any:
-        # what the named panel has for one series, at a point or along an axis
         other = view.on(panel)
         try:
             return other(view.panel, quantity)
@@ -238,23 +237,23 @@ def row_of(panel: str, quantity: str) -> Expression:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a test saw in one panel.
+    """Result of a test in one panel.
 
     Attributes
     ----------
     measured : str
     held, against, untold : int
-        Points that speak for the statement, against it, or cannot be told.
+        Numbers of points that support the statement, contradict it, and do not decide it.
     inside : bool
-        Whether what is measured lies well inside a bound.
+        Whether the measured value lies well inside a bound.
     alike : bool
-        Whether what was to differ is the same within `ALIKE`.
+        Whether values that should differ are equal within `ALIKE`.
     numbers : tuple of float
-        What a sentence may quote.
+        Numbers that a sentence may quote.
     stated : Stated or None
     mean : Mean or None
     stands_in : bool
-        Whether it was seen on tables that stand in for absent data.
+        Whether the value was measured on tables that replace absent data.
     """
 
     measured: str
@@ -271,57 +270,57 @@ class Seen:
     @classmethod
     def at(
         cls,
-        told: str,
+        text: str,
         signs: Iterable[float],
         means: Sequence[Mean] = (),
         numbers: Sequence[float] = (),
         **more: Any,
     ) -> Seen:
-        """Return what is seen at points, each for the statement (1), against it (-1) or untold (0).
+        """Return a result from signs at points: 1 for the statement, -1 against it, or 0.
 
         Parameters
         ----------
-        told : str
+        text : str
         signs : iterable of float
         means : sequence of Mean
-            What was looked at; a sentence may quote it.
+            Tested means, which a sentence may quote.
         numbers : sequence of float
-            The same, where it is not means.
+            Tested numbers, if the test does not use means.
         **more
-            As of the class.
+            Other fields of `Seen`.
         """
         signs = list(signs)
-        asked, held = len(signs), sum(sign > 0 for sign in signs)
+        total, support = len(signs), sum(sign > 0 for sign in signs)
         against, untold = sum(sign < 0 for sign in signs), sum(sign == 0 for sign in signs)
-        if asked != 1:
-            told += f"; at {held} of {asked} points"
-            told += f", {untold} cannot tell" if untold else ""
-            told += f", the other way at {against}" if against else ""
+        if total != 1:
+            text += f"; at {support} of {total} points"
+            text += f", {untold} cannot tell" if untold else ""
+            text += f", the other way at {against}" if against else ""
         values = tuple(numbers) or tuple(mean.value for mean in means)
         only = means[0] if len(means) == 1 else None
-        return cls(told, held, against, untold, numbers=values, mean=only, **more)
+        return cls(text, support, against, untold, numbers=values, mean=only, **more)
 
     @property
     def agreement(self) -> Agreement:
-        """One point against is enough to differ."""
+        """The agreement of one panel; one point against the statement is enough to differ."""
         if self.against:
             return Agreement.DIFFERS
         return Agreement.AGREES if self.held else Agreement.CANNOT_TELL
 
 
 class Test(ABC):
-    """How a statement is looked at in one panel."""
+    """How a statement is tested in one panel."""
 
     @abstractmethod
     def see(self, view: View) -> Seen:
-        """Return what is seen; `Absent` where something was not measured."""
+        """Return the result of the test; raise `Absent` if a value was not measured."""
 
 
 def _side(gap: Mean) -> float:
-    """Return 1 where a difference is told to be positive, -1 negative, 0 where it is not told."""
+    """Return the clear sign of a difference, 1 or -1, or 0 if the sign is undecided."""
     if math.isnan(gap.value):
         return -1.0
-    # exactly 0 without an error is no side either
+    # A difference of exactly 0 has no sign, so it is undecided, even if it has no error.
     if abs(gap.value) <= SEPARATED * gap.error or gap.value == 0:
         return 0.0
     return math.copysign(1.0, gap.value)
@@ -329,10 +328,10 @@ def _side(gap: Mean) -> float:
 
 def _told(means: Sequence[Mean]) -> str:
     if not means:
-        raise Absent("nothing was measured yet")
+        raise Absent("the results have no measurement of this quantity yet")
     if len(means) == 1:
         mean = means[0]
-        # below the four digits that are written
+        # An interval smaller than the four digits that are written is not shown.
         half = f" ± {numeral(mean.half)}" if mean.half > 1e-4 * abs(mean.value) else ""
         return number(mean.value) + half
     values = [mean.value for mean in means]
@@ -341,7 +340,7 @@ def _told(means: Sequence[Mean]) -> str:
 
 @dataclass(frozen=True)
 class Number(Test):
-    """A printed number: near it, with an error of ours less than a third of the paper's.
+    """Test of a value near a printed number; our error must be below a third of the paper's.
 
     Attributes
     ----------
@@ -353,33 +352,33 @@ class Number(Test):
     printed: Stated | Mapping[str, Stated] | Callable[[View], Stated]
 
     def stated(self, view: View) -> Stated:
-        """Return what is printed for a panel."""
+        """Return the number that the paper prints for a panel."""
         if isinstance(self.printed, Stated):
             return self.printed
         return self.printed(view) if callable(self.printed) else self.printed[view.panel]
 
     def see(self, view: View) -> Seen:
-        """Return the number measured beside the one printed."""
+        """Return the comparison of the measured number with the printed number."""
         stated, mean = self.stated(view), self.of(view)
         gap = max(abs(mean.value - stated.value) - stated.rounding, 0.0)
         near = gap <= math.hypot(stated.error, stated.spread, mean.half)
-        allowed = stated.error + stated.spread + stated.rounding
-        enough = mean.half == 0 or mean.half < allowed / PLANNED
-        # near by a wide error of ours is not agreement: it cannot be told
+        room = stated.error + stated.spread + stated.rounding
+        enough = mean.half == 0 or mean.half < room / PLANNED
+        # A value that may be near only because our own error is wide is undecided, not confirmed.
         sign = 0.0 if near and not enough else 1.0 if near else -1.0
         return Seen.at(_told([mean]), [sign], [mean], stated=stated)
 
 
 @dataclass(frozen=True)
 class Below(Test):
-    """Everything looked at lies below a limit (above it with ``sign`` 1)."""
+    """Test that all values lie below a limit (above it with ``sign`` 1)."""
 
     of: Of
     limit: float
     sign: int = -1
 
     def see(self, view: View) -> Seen:
-        """Return at how many points it does."""
+        """Return at how many points the values lie on the stated side of the limit."""
         means = points(self.of(view))
         limit = Mean.near(self.limit, math.nan, 1)
         return Seen.at(_told(means), (self.sign * _side(mean - limit) for mean in means), means)
@@ -387,14 +386,14 @@ class Below(Test):
 
 @dataclass(frozen=True)
 class Between(Test):
-    """Everything looked at lies above one limit and below another."""
+    """Test that all values lie above one limit and below another."""
 
     of: Of
     low: float
     high: float
 
     def see(self, view: View) -> Seen:
-        """Return at how many points it does."""
+        """Return at how many points the values lie on the stated side of the limit."""
         means = points(self.of(view))
         low, high = (Mean.near(limit, math.nan, 1) for limit in (self.low, self.high))
         signs = (min(_side(mean - low), _side(high - mean)) for mean in means)
@@ -403,24 +402,24 @@ class Between(Test):
 
 @dataclass(frozen=True)
 class AtMost(Test):
-    """What is looked at, as a multiple of what is printed, is at most 1.
+    """Test that every value, as a multiple of the printed value, is at most 1.
 
-    So are accounts: the epsilon that is spent, as a multiple of the claimed one. A
-    statement that two things are equal is looked at in the same way: where the
-    multiple stays below 1 it holds as an upper bound only.
+    Privacy accounting uses this test: the value is the used epsilon as a multiple of the claimed
+    epsilon. So does a statement that two things are equal: if the multiple stays below 1, the
+    statement holds as an upper bound only.
     """
 
     of: Of
 
     def see(self, view: View) -> Seen:
-        """Return the multiples; an infinite one is a refutation."""
+        """Return the comparison of the multiples with 1; an infinite multiple is a refutation."""
         means = points(self.of(view))
-        # an account that is met exactly is off by its last digits
+        # The limit allows for rounding, because a value may equal the printed value exactly.
         one = Mean.near(1.0 + 1e-9, math.nan, 1)
         signs = [-1.0 if _beyond(mean, one) else 1.0 for mean in means]
-        told = f"{_told(means)} of what is printed"
+        text = f"{_told(means)} of the printed value"
         inside = max(mean.value for mean in means) < _TIGHT
-        return Seen.at(told, signs, means, inside=inside)
+        return Seen.at(text, signs, means, inside=inside)
 
 
 def _beyond(mean: Mean, limit: Mean) -> bool:
@@ -429,20 +428,20 @@ def _beyond(mean: Mean, limit: Mean) -> bool:
 
 @dataclass(frozen=True)
 class Order(Test):
-    """One curve or number above another, point by point."""
+    """Test that one curve or number lies above another, point by point."""
 
     upper: Of
     lower: Of
 
     def see(self, view: View) -> Seen:
-        """Return at how many points it is."""
+        """Return at how many points the stated order holds."""
         pairs = list(paired(self.upper(view), self.lower(view)).values())
         ones, others = zip(*pairs, strict=True)
         signs = [_side(one - other) for one, other in pairs]
-        told = f"{_told(ones)} against {_told(others)}"
+        text = f"{_told(ones)} against {_told(others)}"
         alike = all(_alike(one, other) for one, other in pairs)
         values = [mean.value for pair in pairs for mean in pair]
-        return Seen.at(told, signs, numbers=values, alike=alike)
+        return Seen.at(text, signs, numbers=values, alike=alike)
 
 
 def _alike(one: Mean, other: Mean) -> bool:
@@ -454,35 +453,35 @@ def _alike(one: Mean, other: Mean) -> bool:
 
 @dataclass(frozen=True)
 class Monotone(Test):
-    """A curve that rises (sign 1) or falls (-1), from each place to the next."""
+    """Test that a curve rises (sign 1) or falls (-1) from each x to the next."""
 
     of: Of
     sign: int
 
     def see(self, view: View) -> Seen:
-        """Return at how many steps it does."""
+        """Return at how many steps the curve rises or falls as stated."""
         curve = self.of(view)
         means = [curve[x] for x in sorted(curve)]
         if len(means) < 2:
             raise Absent(view.panel)
         steps = [after - before for before, after in pairwise(means)]
         signs = [self.sign * _side(step) for step in steps]
-        told = f"{number(means[0].value)} to {number(means[-1].value)}"
+        text = f"{number(means[0].value)} to {number(means[-1].value)}"
         alike = all(_alike(mean, means[0]) for mean in means[1:])
-        return Seen.at(told, signs, numbers=(means[0].value, means[-1].value), alike=alike)
+        return Seen.at(text, signs, numbers=(means[0].value, means[-1].value), alike=alike)
 
 
 @dataclass(frozen=True)
 class Power(Test):
-    """A curve that grows like a stated power of its axis.
+    """Test that a curve grows like a stated power of its axis.
 
     Attributes
     ----------
     of : callable
     printed : float or callable
-        The power, or what makes it of the places of the curve.
+        The power, or a function that computes it from the curve's x.
     slack : float
-        How far the fitted power may lie off in this range for known reasons.
+        How much the fitted power may deviate in this range for known reasons.
     upper : bool
         Whether the rate is stated as an upper bound.
     """
@@ -493,7 +492,7 @@ class Power(Test):
     upper: bool = False
 
     def see(self, view: View) -> Seen:
-        """Return the fitted power."""
+        """Return the comparison of the fitted power with the stated power."""
         from dpviz.simulation.bounds import fitted_power
 
         curve = self.of(view)
@@ -501,27 +500,27 @@ class Power(Test):
         if len(xs) < 2 or any(curve[x].value <= 0 for x in xs):
             raise Absent(view.panel)
         power, error = fitted_power(xs, [curve[x].value for x in xs], [curve[x].error for x in xs])
-        stated = Stated(self.printed(xs) if callable(self.printed) else self.printed)
+        exponent = Stated(self.printed(xs) if callable(self.printed) else self.printed)
         room = _Z * error + self.slack
-        # the fit's error, and what is known to bend the curve in this range
-        near = abs(power - stated.value) <= room
-        below = self.upper and power < stated.value
+        # The fitted power may deviate by its own error, and by known bends of the measured curve.
+        near = abs(power - exponent.value) <= room
+        below = self.upper and power < exponent.value
         mean = Mean(power, error, power - _Z * error, power + _Z * error, 1)
         sign = 1.0 if near or below else -1.0
-        told = f"a power of {power:.3f} ± {numeral(_Z * error, 1)}"
-        return Seen.at(told, [sign], [mean], inside=not near, stated=stated)
+        text = f"a power of {power:.3f} ± {numeral(_Z * error, 1)}"
+        return Seen.at(text, [sign], [mean], inside=not near, stated=exponent)
 
 
 @dataclass(frozen=True)
 class Identity(Test):
-    """Two exact numbers that the paper says are equal.
+    """Test of two exact numbers that the paper calls equal.
 
     Attributes
     ----------
     of, printed : callable or float
-        The true one, and the printed one.
+        The true number, and the printed number.
     within : float
-        Relative, for numbers that are printed rounded.
+        Relative tolerance, for numbers that are printed rounded.
     """
 
     of: Of
@@ -529,20 +528,20 @@ class Identity(Test):
     within: float = 1e-6
 
     def see(self, view: View) -> Seen:
-        """Return whether they are."""
+        """Return whether the true and the printed numbers are equal."""
         printed = self.printed(view) if callable(self.printed) else self.printed
         ours, theirs = zip(*paired(self.of(view), printed).values(), strict=True)
         pairs = [(a.value, b.value) for a, b in zip(ours, theirs, strict=True)]
         signs = [1.0 if abs(a - b) <= self.within * max(abs(b), 1e-300) else -1.0 for a, b in pairs]
-        told = f"{_told(ours)}, printed {_told(theirs)}"
-        return Seen.at(told, signs, numbers=[value for pair in pairs for value in pair])
+        text = f"{_told(ours)}, printed {_told(theirs)}"
+        return Seen.at(text, signs, numbers=[value for pair in pairs for value in pair])
 
 
 class NotHere(Test):
-    """Nobody can redo it from what is printed; the statement names what would be needed."""
+    """A statement that cannot be repeated from print; the statement names what is missing."""
 
     def see(self, view: View) -> Seen:
-        """Raise `Absent`."""
+        """Raise `Absent`, because nothing can be measured."""
         raise Absent(view.panel)
 
 
@@ -551,25 +550,25 @@ class NotHere(Test):
 
 @dataclass(frozen=True)
 class Look:
-    """How a statement is looked at.
+    """How a statement is tested.
 
     Attributes
     ----------
     test : Test or tuple of Test
-        Each is asked in every panel.
+        Tests to apply in every panel.
     panels : sequence of str
-        All that the statement is about, at hand or not.
+        All panels that the statement is about, available or not.
     order : Test or None
-        Where the numbers are not found: the order that is read off them.
+        Test of the numbers' order, used if the numbers are not reproduced.
     nothing : Test or None
-        The same statement of something that has learned nothing: where it
-        holds too, the reason is another.
+        The same statement about a model that has learned nothing. If the test holds there too, the
+        reason is another.
     built : bool
-        Whether only a fault of ours could make it fail.
+        Whether only an error of our own code could make the statement fail.
     members : mapping of str to sequence of str
-        By panel: the panels of a family of tables that stands in for it where its data is absent.
+        For each panel, the panels of replacement tables, used if the panel's data is absent.
     facts : mapping of str to callable
-        Further numbers that the reason names in braces, looked up in the first panel.
+        Further numbers that the reason names in braces; their values come from the first panel.
     """
 
     test: Test | tuple[Test, ...]
@@ -582,32 +581,32 @@ class Look:
 
     @property
     def tests(self) -> tuple[Test, ...]:
-        """The tests, in order."""
+        """The tests in their order."""
         return self.test if isinstance(self.test, tuple) else (self.test,)
 
 
 @dataclass(frozen=True)
 class Said:
-    """One printed statement.
+    """One statement that a paper prints.
 
     Attributes
     ----------
     key : str
-        Unique within the paper.
+        Key that is unique within the paper.
     experiment : str
-        Key of the experiment whose measurements it is looked at in.
+        Key of the experiment whose measurements test the statement.
     place : str
-        Where it is printed.
+        Place at which the paper prints the statement.
     says : str
-        In our words.
+        Content of the statement, in our words.
     quote : str
         The paper's words, at most 120 characters.
     printed : str
-        The number or rate as printed; empty where the quote says it.
+        The number or rate as printed; empty if the quote contains it.
     because, why : str
-        The reason where it holds, and where it does not.
+        The reason to give if the statement holds, and the reason if it does not hold.
     needs : str
-        What would be needed, where nobody can redo it from what is printed.
+        Missing information, if nobody can repeat the statement from the printed text.
     look : Look
     """
 
@@ -625,7 +624,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Line:
-    """A statement in one panel, beside what was measured there."""
+    """A statement in one panel, with the value measured in the panel."""
 
     panel: str
     item: str
@@ -648,11 +647,11 @@ class Claim:
         The claim in our words.
     answer : ClaimAnswer
     reason : str
-        Never empty.
+        Reason for the answer; never empty.
     quote, stated, measured, place : str
-        As text; ``measured`` is empty where there is none.
+        Texts; ``measured`` is empty if there is no value.
     coverage : str
-        How much of what the claim is about was looked at: "2 of 4 panels".
+        Tested share of the claim, such as "2 of 4 panels".
     lines : tuple of Line
     """
 
@@ -669,18 +668,18 @@ class Claim:
 
     @property
     def extent(self) -> str:
-        """The coverage, where it is neither all nor nothing."""
+        """The coverage, or empty if all or nothing was tested."""
         return self.coverage if self.coverage not in ("all", "none") else ""
 
     @property
     def counts(self) -> bool:
-        """Whether it belongs in the headline."""
+        """Whether the claim counts in the headline number."""
         return self.answer is not ClaimAnswer.CONSTRUCTION
 
 
 @cache
 def text_of(paper: str) -> dict[str, Any]:
-    """Return a paper's text file: what it is, its experiments, and what it says."""
+    """Return the contents of a paper's text file: facts, experiments and statements."""
     return tomllib.loads((FOLDER / paper / "paper.toml").read_text("utf-8"))
 
 
@@ -691,11 +690,11 @@ def has_text(paper: str) -> bool:
 
 @cache
 def said_of(paper: str) -> tuple[Said, ...]:
-    """Return all that a paper says, in printing order."""
+    """Return all statements of a paper, in printing order."""
     if not paper or not has_text(paper):
         return ()
-    listed = importlib.import_module(f"{__package__}.{paper}._said")
-    return tuple(listed.SAID)
+    statements = importlib.import_module(f"{__package__}.{paper}._said")
+    return tuple(statements.SAID)
 
 
 def declared(paper: str, looks: Mapping[str, Look | Test | tuple[Test, ...]]) -> list[Said]:
@@ -706,28 +705,28 @@ def declared(paper: str, looks: Mapping[str, Look | Test | tuple[Test, ...]]) ->
     paper : str
         Folder.
     looks : mapping of str to Look, Test or tuple of Test
-        By the key of the statement: tests that need nothing else stand alone. One that needs what
-        is not here has none.
+        Tests by key of the statement. A test alone is enough if no other field is needed. A
+        statement with ``needs`` has no entry.
 
     Raises
     ------
     ValueError
-        If a statement has no look and names nothing that it needs, or a look no statement.
+        If a statement has neither a test nor missing information, or a test has no statement.
     """
     statements: list[dict[str, str]] = text_of(paper)["claim"]
     keys = [one["key"] for one in statements]
     wrong = {one["key"] for one in statements if (one["key"] in looks) == bool(one.get("needs"))}
     wrong |= (set(looks) - set(keys)) | {key for key in keys if keys.count(key) > 1}
     if wrong:
-        raise ValueError(f"{paper}: statements and looks do not match: {', '.join(sorted(wrong))}")
+        raise ValueError(f"{paper}: claims and tests do not match: {', '.join(sorted(wrong))}")
     words = ("key", "place", "says", "quote", "printed", "because", "why", "needs")
-    found = []
+    entries = []
     for one in statements:
         look = looks.get(one["key"], NotHere())
         look = look if isinstance(look, Look) else Look(look)
-        told = {word: one.get(word, "") for word in words}
-        found.append(Said(experiment=f"{paper}_{one['at']}", look=look, **told))
-    return found
+        fields = {word: one.get(word, "") for word in words}
+        entries.append(Said(experiment=f"{paper}_{one['at']}", look=look, **fields))
+    return entries
 
 
 # --- answering --------------------------------------------------------------------------------
@@ -743,19 +742,19 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
     ----------
     said : Said
     found : Found
-        Of its experiment.
+        Means that the experiment measured.
     absent : sequence of str
-        Labels of the data that is not at hand.
+        Labels of the unavailable data sets.
     complete : bool
-        Whether the run is finished: until then what is missing is not yet measured.
+        Whether the run is finished; until then, a missing value counts as not yet measured.
     """
     look = said.look
-    seen = _seen(look.tests, look, found)
-    there = {panel: [one for one in ones if one is not None] for panel, ones in seen.items()}
+    sights = _seen(look.tests, look, found)
+    there = {panel: [one for one in ones if one is not None] for panel, ones in sights.items()}
     every = [one for ones in there.values() for one in ones]
     verdict = _verdict(look, every, len(look.panels) * len(look.tests), found)
-    drawn = found.means and not all(one.stands_in for one in every)
-    if not drawn and not said.needs and not complete:
+    simulation = found.means and not all(one.stands_in for one in every)
+    if not simulation and not said.needs and not complete:
         verdict = ClaimAnswer.PENDING
     reason = _reason(said, verdict, there, absent) + _otherwise(verdict, there)
     return Claim(
@@ -768,7 +767,7 @@ def answer(said: Said, found: Found, absent: Sequence[str] = (), complete: bool 
         _measured(there),
         said.place,
         _coverage(there, every),
-        tuple(_line(said, panel, one, complete) for panel, ones in seen.items() for one in ones),
+        tuple(_line(said, panel, one, complete) for panel, ones in sights.items() for one in ones),
     )
 
 
@@ -785,27 +784,27 @@ def _seen(tests: Sequence[Test], look: Look, found: Found) -> dict[str, list[See
 
 
 def _on_members(each: Sequence[Seen]) -> Seen:
-    """Return what was seen on every, some or no member of a family, as one point."""
-    held = sum(bool(seen.held) and not seen.against for seen in each)
+    """Return one result from the results on every, some or no member of a family."""
+    support = sum(bool(seen.held) and not seen.against for seen in each)
     broken = sum(bool(seen.against) for seen in each)
     numbers = tuple(value for seen in each for value in seen.numbers)
-    sign = 1.0 if held == len(each) else -1.0 if broken == len(each) else 0.0
-    number_of = f"every one of {len(each)}" if sign > 0 else f"{held} of {len(each)}"
-    number_of = f"none of {len(each)}" if not held else number_of
-    told = f"{number(min(numbers))} to {number(max(numbers))}; on {number_of} tables that stand in"
+    sign = 1.0 if support == len(each) else -1.0 if broken == len(each) else 0.0
+    number_of = f"every one of {len(each)}" if sign > 0 else f"{support} of {len(each)}"
+    number_of = f"none of {len(each)}" if not support else number_of
+    text = f"{number(min(numbers))} to {number(max(numbers))}; on {number_of} tables that stand in"
     inside, alike = all(seen.inside for seen in each), all(seen.alike for seen in each)
-    return Seen.at(told, [sign], numbers=numbers, inside=inside, alike=alike, stands_in=True)
+    return Seen.at(text, [sign], numbers=numbers, inside=inside, alike=alike, stands_in=True)
 
 
-def _line(said: Said, panel: str, seen: Seen | None, complete: bool) -> Line:
-    if seen is None:
+def _line(said: Said, panel: str, sight: Seen | None, complete: bool) -> Line:
+    if sight is None:
         state = Agreement.NOT_MEASURED if said.needs else Agreement.ABSENT
         state = state if complete or said.needs else Agreement.PENDING
         note = said.needs or ("Not measured." if complete else "Not measured yet.")
         return Line(panel, said.says, said.printed or said.quote, "", state, note)
-    reported = seen.stated.text if seen.stated else said.printed or said.quote
+    quotation = sight.stated.text if sight.stated else said.printed or said.quote
     return Line(
-        panel, said.says, reported, seen.measured, seen.agreement, "", seen.stated, seen.mean
+        panel, said.says, quotation, sight.measured, sight.agreement, "", sight.stated, sight.mean
     )
 
 
@@ -814,9 +813,9 @@ def _stated(every: Sequence[Seen]) -> str:
 
 
 def _measured(there: Mapping[str, Sequence[Seen]]) -> str:
-    named = len(there) > 1
+    many = len(there) > 1
     return "; ".join(
-        f"{panel}: {one.measured}" if named and panel else one.measured
+        f"{panel}: {one.measured}" if many and panel else one.measured
         for panel, ones in there.items()
         for one in ones
     )
@@ -824,25 +823,25 @@ def _measured(there: Mapping[str, Sequence[Seen]]) -> str:
 
 def _coverage(there: Mapping[str, Sequence[Seen]], every: Sequence[Seen]) -> str:
     panels = sum(bool(ones) for ones in there.values())
-    told = sum(one.held + one.against for one in every)
-    asked = told + sum(one.untold for one in every)
+    decisive = sum(one.held + one.against for one in every)
+    total = decisive + sum(one.untold for one in every)
     parts = []
     if len(there) > 1:
         parts.append(f"{panels} of {len(there)} panels")
-    if asked > panels or (asked and told < asked):
-        parts.append(f"{told} of {asked} points")
+    if total > panels or (total and decisive < total):
+        parts.append(f"{decisive} of {total} points")
     if not parts and there:
         parts.append("all" if panels else "none")
     return ", ".join(parts)
 
 
-def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> ClaimAnswer:
+def _verdict(look: Look, every: Sequence[Seen], panels: int, found: Found) -> ClaimAnswer:
     if not every:
         return ClaimAnswer.NOT_HERE
-    # what stands in for data cannot speak against what was seen on the data itself
+    # Results on replacement tables cannot refute claims about the original data.
     if any(one.against for one in [one for one in every if not one.stands_in] or every):
-        ordered = look.order and _holds(look.order, look, found)
-        return ClaimAnswer.ORDER if ordered else ClaimAnswer.NOT_REPRODUCED
+        in_order = look.order and _holds(look.order, look, found)
+        return ClaimAnswer.ORDER if in_order else ClaimAnswer.NOT_REPRODUCED
     if look.built:
         return ClaimAnswer.CONSTRUCTION
     if not any(one.held for one in every):
@@ -850,20 +849,20 @@ def _verdict(look: Look, every: Sequence[Seen], wanted: int, found: Found) -> Cl
         return ClaimAnswer.NO_DIFFERENCE if alike else ClaimAnswer.FEW_DRAWS
     if look.nothing and _holds(look.nothing, look, found):
         return ClaimAnswer.OTHER_REASON
-    return ClaimAnswer.BOUND if all(one.inside for one in every) else _extent(every, wanted)
+    return ClaimAnswer.BOUND if all(one.inside for one in every) else _extent(every, panels)
 
 
-def _extent(every: Sequence[Seen], wanted: int) -> ClaimAnswer:
-    """Return the answer to what holds: everywhere, in part, or where data is absent."""
-    if len(every) < wanted or any(one.untold or one.against for one in every):
+def _extent(every: Sequence[Seen], panels: int) -> ClaimAnswer:
+    """Return the answer for a claim that holds: in full, in part, or on replacement tables."""
+    if len(every) < panels or any(one.untold or one.against for one in every):
         return ClaimAnswer.IN_PART
     return ClaimAnswer.STAND_IN if any(one.stands_in for one in every) else ClaimAnswer.REPRODUCED
 
 
 def _holds(test: Test, look: Look, found: Found) -> bool:
-    """Return whether a test holds in all panels that have it, and in one at least."""
-    seen = [one for ones in _seen([test], look, found).values() for one in ones]
-    there = [one for one in seen if one is not None]
+    """Return whether a test holds in all panels with measurements, and in at least one."""
+    sights = [one for ones in _seen([test], look, found).values() for one in ones]
+    there = [one for one in sights if one is not None]
     return bool(there) and all(one.held and not one.against for one in there)
 
 
@@ -885,7 +884,7 @@ def _reason(
         if said.needs:
             return said.needs
         labels = f": {', '.join(absent)}" if absent else ""
-        return f"Its data is not at hand{labels}."
+        return f"The data is not available{labels}."
     every = [one for ones in there.values() for one in ones]
     missing = [panel for panel, ones in there.items() if not ones and panel]
     words = _numbers(every)
@@ -896,22 +895,20 @@ def _reason(
     for name, value in words.items():
         text = text.replace("{" + name + "}", short(value))
     if not text:
-        text = (
-            "So wherever it was looked at." if verdict in _KEPT else "What is measured is another."
-        )
+        text = "It holds wherever we checked it." if verdict in _KEPT else "Our value differs."
     return f"{text} Without measurement: {', '.join(missing)}." if missing else text
 
 
 def _otherwise(verdict: ClaimAnswer, there: Mapping[str, Sequence[Seen]]) -> str:
-    """Return the sentence on panels whose stand-ins speak against what holds elsewhere."""
+    """Return the sentence on panels whose replacement tables contradict the other panels."""
     panels = [p for p, ones in there.items() if any(one.stands_in and one.against for one in ones)]
     if not panels or verdict is ClaimAnswer.NOT_REPRODUCED:
         return ""
-    return f" On the tables that stand in for {', '.join(panels)} it is not so."
+    return f" On the tables that stand in for {', '.join(panels)} the claim fails."
 
 
 def _numbers(every: Sequence[Seen]) -> dict[str, float]:
-    """Return the numbers that any reason may name."""
+    """Return the numbers that any reason may name in braces."""
     numbers = [value for one in every for value in one.numbers] or [math.nan]
     words = {"least": min(numbers), "most": max(numbers), "last": numbers[-1]}
     for one in every:
@@ -936,5 +933,5 @@ def _with_facts(text: str, look: Look, found: Found) -> str:
 
 def counted(claims: Iterable[Claim]) -> dict[ClaimAnswer, int]:
     """Return how many claims have each answer, in the order of `ClaimAnswer`."""
-    given = [claim.answer for claim in claims]
-    return {answer: given.count(answer) for answer in ClaimAnswer if answer in given}
+    answers = [claim.answer for claim in claims]
+    return {answer: answers.count(answer) for answer in ClaimAnswer if answer in answers}

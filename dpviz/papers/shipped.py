@@ -1,8 +1,8 @@
-"""Results of full runs that ship with the package, so that a first visit shows numbers.
+"""Shipped results of full runs, which a first visit of the Papers page can show.
 
-One small file an experiment: its points, each as its mean, interval and range and
-not as draws; answers are derived when it is read. A file says with which code of the
-experiment and which versions of the libraries it was measured.
+Each experiment has one small file of points, each with mean, interval and range, without simulated
+values. Answers are derived when the file is read. The file states which code of the experiment and
+which library versions were used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpviz.papers.measurements import RESULTS, SUMMARY_COLUMNS, shipped_points
 from dpviz.papers.run import Findings, Provenance
 from dpviz.papers.source import code_digest
 
-_DIGITS = 6  # significant ones, of numbers that are drawn
+_DIGITS = 6  # Number of significant digits of simulated numbers in the file.
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 
 
@@ -31,29 +31,29 @@ def file_of(key: str, folder: Path = RESULTS) -> Path:
 
 
 def ship(found: Findings, date: str, folder: Path = RESULTS) -> Path:
-    """Write the results of a full run, and whether it was finished.
+    """Write the results of a full run, and whether the run was finished.
 
     Parameters
     ----------
     found : Findings
     date : str
-        ISO, of the run.
+        ISO date on which the run ended.
     folder : Path
 
     Raises
     ------
     ValueError
-        If the run was quick: its numbers are those of few draws.
+        If the run was quick, because its numbers come from few simulations.
     """
     key = found.experiment.key
     if found.effort is not Effort.FULL:
-        raise ValueError(f"{key}: only a full run ships")
+        raise ValueError(f"{key}: only results of a full run are stored with dpviz")
     versions = {"dpviz": VERSION, **{name: version(name) for name in _LIBRARIES}}
-    # the code as it is now: who reads can tell whether it has changed since
-    made = Provenance(date, code_digest(found.experiment), versions)
+    # The digest of today's code is stored, so that a reader can detect later changes of the code.
+    provenance = Provenance(date, code_digest(found.experiment), versions)
     rows = found.points[list(SUMMARY_COLUMNS)].to_numpy(dtype=object).tolist()
     content = {
-        "made": asdict(made),
+        "made": asdict(provenance),
         "seed": found.seed,
         "complete": found.complete,
         "absent": found.absent,
@@ -61,14 +61,14 @@ def ship(found: Findings, date: str, folder: Path = RESULTS) -> Path:
     }
     path = file_of(key, folder)
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    # a line for each point, so that a change can be read
+    # Each point has its own line in the file, so that a comparison of versions is readable.
     text = re.sub(r'(?<=[\[,])(?=\{"(?:item|panel)"|\["[^"]*","[^"]*","[^"]*",)', "\n", text)
     path.write_text(text + "\n", encoding="utf-8")
     return path
 
 
 def _plain(value: str | float | None) -> str | float | None:
-    """Return a cell as JSON can hold it: a number to some digits, none for NaN."""
+    """Return a value for JSON: a number to some digits, None for NaN."""
     if value is None or isinstance(value, str):
         return value
     if not math.isfinite(value):
@@ -78,7 +78,7 @@ def _plain(value: str | float | None) -> str | float | None:
 
 
 def shipped(experiment: Experiment, folder: Path = RESULTS) -> Findings | None:
-    """Return the results that ship for an experiment, or None where there are none."""
+    """Return the shipped results of an experiment, or None if there are none."""
     path = file_of(experiment.key, folder)
     return _read(experiment, path) if path.is_file() else None
 

@@ -1,8 +1,8 @@
-"""What was run? The single change that yields a printed figure, and the one that explains most.
+"""Find which changes of an experiment would yield printed figures, and which explains most.
 
-A table's experiments say which parameters could have been other ones (`Change`, solved for the
-printed figure) and which readings there are (their figure is measured); a factor of unit follows
-from what is printed and measured. What is said of them is derived here, for every declared claim
+A table's experiment states which parameters may have been different (`Change`, solved for the
+printed figure) and which readings exist (their figures are measured). A factor of unit follows from
+printed and measured values. Sentences on these solutions are derived here, for every declared claim
 whose number is not reproduced.
 """
 
@@ -21,39 +21,39 @@ from dpviz.papers.measurements import Mean, Measurements, Point
 from dpviz.papers.said import Claim, ClaimAnswer, Line, Stated, number, short
 
 SOLVER = "what_was_run"
-"""Name of the experiment of a paper whose points are read here."""
+"""Name of the experiment of a paper whose points this module reads."""
 IMPLIED = "what the printed figure implies"
 TRIED, READING = "the range tried", "the figure in this reading"
-VALUE, LOW, HIGH = 0.0, -1.0, 1.0  # places of a solution and of the ends of its interval
+VALUE, LOW, HIGH = 0.0, -1.0, 1.0  # These x mark a solution and both ends of its interval.
 UNIT = "unit"
 
 
 class SolvePart(Part):
-    """One row of a table and one change of how it was run."""
+    """One row of a table, and one change of how the table was computed."""
 
     row: str = ""
     change: str = ""
     draws: int = 0
 
 
-_NEAR = 5  # places about a solution, that the ends of its interval are sought from
+_NEAR = 5  # Number of grid points near a solution, to find the ends of its interval.
 
 
 @dataclass(frozen=True)
 class Change:
-    """A parameter of which another value may have been run.
+    """A parameter that may have had another value in the paper's run.
 
     Attributes
     ----------
     name : str
     given : float
-        Its printed value.
+        Printed value of the parameter.
     low, high : float
-        Positive ends of the range tried.
+        Ends of the range to try; both are positive.
     loss : callable
-        Of its value: the figure, as the paper prints it.
+        Function that computes the figure, as the paper prints it, from a value.
     places : int
-        Of the range, that are looked at for the nearest crossing.
+        Grid points of the range, to find the nearest crossing.
     """
 
     name: str
@@ -65,13 +65,13 @@ class Change:
 
 
 def solved(change: Change, printed: float) -> float:
-    """Return the value nearest to the given one that yields a figure; NaN where none does."""
+    """Return the value nearest to the printed one that yields a figure; NaN if no value does."""
     from scipy.optimize import brentq
 
     def excess(log_value: float) -> float:
         return change.loss(math.exp(log_value)).value - printed
 
-    # a grid first: a figure may be crossed more than once, and the root finder sees one of them
+    # A grid is searched first, because a root finder alone would miss further crossings.
     logs = np.linspace(math.log(change.low), math.log(change.high), change.places)
     values = [excess(log) for log in logs]
     crossings = [i for i in range(change.places - 1) if values[i] * values[i + 1] <= 0]
@@ -82,7 +82,7 @@ def solved(change: Change, printed: float) -> float:
 
 
 def implied(row: str, change: Change, printed: Stated) -> Measurements:
-    """Return the value that a printed figure implies, and those that its errors and ours imply.
+    """Return the value that a printed figure implies, with the range from both errors.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def implied(row: str, change: Change, printed: Stated) -> Measurements:
     if not math.isnan(value):
         error = math.hypot(printed.error, printed.spread, change.loss(value).half)
         near = Change(
-            # about the solution alone, so that its ends are on the same crossing
+            # The search stays near the solution, so that it follows the same crossing.
             change.name, value, max(change.low, value / 10), min(change.high, value * 10),
             change.loss, _NEAR,
         )  # fmt: skip
@@ -111,7 +111,7 @@ def implied(row: str, change: Change, printed: Stated) -> Measurements:
 
 
 def read_as(row: str, name: str, low: float, high: float) -> Measurements:
-    """Return the range of a figure in another reading."""
+    """Return the range that a figure has in another reading."""
     return Measurements(
         {Point(name, row, READING, x): np.array([v]) for x, v in ((LOW, low), (HIGH, high))}
     )
@@ -122,14 +122,14 @@ def read_as(row: str, name: str, low: float, high: float) -> Measurements:
 
 @dataclass(frozen=True)
 class Way:
-    """One way in which a printed figure could have come about, or not.
+    """One possible explanation of a printed figure, whether or not it works.
 
     Attributes
     ----------
     name : str
-        Of the change; rows that share one are compared.
+        Name of the change; rows with the same change are compared.
     value, low, high : float
-        Of the change, with its interval; NaN where nothing that was tried yields the figure.
+        Value of the change, with its interval; NaN if no tried value yields the figure.
     told : str
     """
 
@@ -141,21 +141,21 @@ class Way:
 
     @property
     def yields(self) -> bool:
-        """Whether it yields the figure."""
+        """Whether this explanation yields the figure."""
         return not math.isnan(self.low)
 
 
 def what_was_run(claims: Sequence[Claim], points: pd.DataFrame) -> list[str]:
-    """Return for each number that is not reproduced which single change would yield it.
+    """Return for each number that is not reproduced the single changes that would yield it.
 
-    The first sentence says which one change explains most rows of the table.
+    The first sentence names the change that explains most rows of the table.
 
     Parameters
     ----------
     claims : sequence of Claim
-        Of one table.
+        Claims of one table.
     points : DataFrame
-        What was solved for it, with `SUMMARY_COLUMNS`.
+        Solutions for this table, with `SUMMARY_COLUMNS`.
     """
     rows = {
         _name(claim): _ways(line, at)
@@ -169,26 +169,26 @@ def what_was_run(claims: Sequence[Claim], points: pd.DataFrame) -> list[str]:
     if not rows:
         return []
     lines = [
-        f"{_first(name)}: {'; '.join(way.told for way in _worth(ways))}."
+        f"{_first(name)}: {'. '.join(_first(way.told) for way in _worth(ways))}."
         for name, ways in rows.items()
     ]
     return [_most(rows), *lines]
 
 
 def _name(claim: Claim) -> str:
-    """Return the name of a row: in a claim it stands behind "of"."""
+    """Return a row's name, which follows "of" in the claim."""
     name = claim.item.partition(" of ")[2] or claim.item
     return name.partition(", over")[0].removesuffix(", %")
 
 
 def _by_change(points: pd.DataFrame, row: str) -> dict[str, dict[str, dict[float, float]]]:
-    """Return what was solved for a row: by change, quantity and place."""
-    found: dict[str, dict[str, dict[float, float]]] = {}
+    """Return a row's solutions, keyed by change, quantity and x."""
+    solutions: dict[str, dict[str, dict[float, float]]] = {}
     here = points[(points["series"] == row) & points["x"].notna()] if len(points) else points
     for _, one in here.iterrows():
-        quantities = found.setdefault(one["panel"], {})
+        quantities = solutions.setdefault(one["panel"], {})
         quantities.setdefault(one["quantity"], {})[float(one["x"])] = float(one["mean"])
-    return found
+    return solutions
 
 
 def _ways(line: Line, at: Mapping[str, Mapping[str, Mapping[float, float]]]) -> list[Way]:
@@ -196,76 +196,83 @@ def _ways(line: Line, at: Mapping[str, Mapping[str, Mapping[float, float]]]) -> 
     assert stated is not None
     assert mean is not None
     ways = []
-    for name, known in at.items():
+    for name, solutions in at.items():
+        named = _named(name)
         if name == UNIT:
-            # printed in another unit, it would be the same figure
+            # The printed figure may be in another unit, in which it equals the measured figure.
             ratio = stated.value / mean.value
             error = math.hypot(stated.error / stated.value, mean.half / mean.value) * ratio
-            told = f"a unit {number(ratio)} times as large"
-            ways.append(Way(name, ratio, ratio - error, ratio + error, told))
-        elif IMPLIED in known:
-            value, low, high = (known[IMPLIED][x] for x in (VALUE, LOW, HIGH))
-            told = (
-                f"{name} {short(value)} ({short(low)} to {short(high)}) in place of "
-                f"{short(known[TRIED][VALUE])}"
+            text = f"a unit {number(ratio)} times as large gives the printed figure"
+            ways.append(Way(name, ratio, ratio - error, ratio + error, text))
+        elif IMPLIED in solutions:
+            value, low, high = (solutions[IMPLIED][x] for x in (VALUE, LOW, HIGH))
+            text = (
+                f"setting {named} to {short(value)} ({short(low)} to {short(high)}), not "
+                f"{short(solutions[TRIED][VALUE])}, gives the printed figure"
             )
-            ways.append(Way(name, value, low, high, told))
-        elif TRIED in known:
-            told = f"no {name} from {short(known[TRIED][LOW])} to {short(known[TRIED][HIGH])}"
-            ways.append(Way(name, math.nan, math.nan, math.nan, told))
+            ways.append(Way(name, value, low, high, text))
+        elif TRIED in solutions:
+            text = (
+                f"no {name} from {short(solutions[TRIED][LOW])} to {short(solutions[TRIED][HIGH])} "
+                "gives the printed figure"
+            )
+            ways.append(Way(name, math.nan, math.nan, math.nan, text))
         else:
-            low, high = known[READING][LOW], known[READING][HIGH]
-            # another reading gives a range: printed within it, but for its own error
+            low, high = solutions[READING][LOW], solutions[READING][HIGH]
+            # A changed reading gives two ends of an interval. The printed figure has an error too.
             room = math.hypot(stated.error, stated.rounding)
             inside = low - room <= stated.value <= high + room
-            told = f"{name}: {short(low)} to {short(high)}, {'with' if inside else 'without'} it"
+            covers = "includes" if inside else "does not include"
+            text = f"with {name}, the result is {short(low)} to {short(high)}, a range that"
             end = 1.0 if inside else math.nan
-            ways.append(Way(name, end, end, end, told))
+            ways.append(Way(name, end, end, end, f"{text} {covers} the printed figure"))
     return ways
 
 
 def _worth(ways: Sequence[Way]) -> list[Way]:
-    """Return what is told of a row: a unit of its own only where nothing else yields it."""
+    """Return the explanations to report for a row; a unit only if no other change works."""
     others = [way for way in ways if way.name != UNIT]
     return others if any(way.yields for way in others) else list(ways)
 
 
-_APART = 3.0  # the most that values of one change lie apart, as a factor, to be told together
+_OPEN = "We cannot say which settings the authors used."
+_APART = 3.0  # Largest factor between values of one change that are reported together.
 
 
 def _most(rows: Mapping[str, Sequence[Way]]) -> str:
-    """Return the sentence on the one change that explains most rows of a table."""
+    """Return the sentence on the single change that explains most rows of a table."""
     if len(rows) == 1:
-        return "What was run? We do not know."
+        return _OPEN
     every = _yielding(rows)
     over = _groups(every, lambda first, way: way.low <= first.low <= way.high)
-    # a table has one unit: it explains most of the rows, or nothing
-    shared = _largest((n, held) for n, held in over if n != UNIT or 2 * len(held) >= len(rows))
+    # A table has only one unit, so a change of unit must explain at least half of its rows.
+    largest = _largest((n, held) for n, held in over if n != UNIT or 2 * len(held) >= len(rows))
     every.pop(UNIT, None)
     near = _groups(every, lambda first, way: first.value <= way.value <= _APART * first.value)
     close = _largest(near, lambda held: (len(held), -_apart(held)))
-    told = ""
-    if len(shared[1]) > 1:
-        low, high = max(w.low for _, w in shared[1]), min(w.high for _, w in shared[1])
+    sentence = ""
+    if len(largest[1]) > 1:
+        low, high = max(w.low for _, w in largest[1]), min(w.high for _, w in largest[1])
         value = "" if low == high else f" from {short(low)} to {short(high)}"
-        told = f"{_first(shared[0])}{value} would yield {_of(shared[1], rows)}. "
-    if len(close[1]) > max(len(shared[1]), 1):
+        sentence = f"{_first(largest[0])}{value} yields {_of(largest[1], rows)}. "
+    if len(close[1]) > max(len(largest[1]), 1):
         low, high = (end(w.value for _, w in close[1]) for end in (min, max))
-        told += (
-            f"{_first(close[0])} between {short(low)} and {short(high)} would yield "
-            f"{_of(close[1], rows)}, each with a value of its own. "
+        sentence += (
+            f"{_first(close[0])} between {short(low)} and {short(high)} yields "
+            f"{_of(close[1], rows)}. These {len(close[1])} figures need different values of "
+            f"{_named(close[0])}. "
         )
-    told = told or f"No change would yield more than one of these {len(rows)} figures. "
-    return f"What was run? {told}We do not know."
+    none = f"No single change yields more than one of {len(rows)} printed figures. "
+    return f"{sentence or none}{_OPEN}"
 
 
 Held = list[tuple[str, Way]]
-"""Ways with their rows."""
+"""Explanations, each with its table row."""
 Group = tuple[str, Held]
 
 
 def _yielding(rows: Mapping[str, Sequence[Way]]) -> dict[str, Held]:
-    """Return by change the ways that yield a row's figure."""
+    """Return by change the explanations that yield a row's figure."""
     every: dict[str, Held] = {}
     for row, ways in rows.items():
         for way in ways:
@@ -275,7 +282,7 @@ def _yielding(rows: Mapping[str, Sequence[Way]]) -> dict[str, Held]:
 
 
 def _groups(every: Mapping[str, Held], joins: Callable[[Way, Way], bool]) -> list[Group]:
-    """Return for each way of a change those that it joins; most overlap where one begins."""
+    """Return a group for each explanation: those whose intervals or values it shares."""
     return [
         (name, [(row, way) for row, way in held if joins(first, way)])
         for name, held in every.items()
@@ -294,7 +301,11 @@ def _apart(held: Held) -> float:
 
 
 def _of(held: Held, rows: Mapping[str, Sequence[Way]]) -> str:
-    return f"{len(held)} of these {len(rows)} figures ({', '.join(row for row, _ in held)})"
+    return f"{len(held)} of {len(rows)} printed figures ({'; '.join(row for row, _ in held)})"
+
+
+def _named(change: str) -> str:
+    return f"the {change}" if " " in change else change
 
 
 def _first(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What code an experiment's numbers come from: results and kept parts are known by its digest."""
+"""Digests of the code behind an experiment's numbers, which identify results and stored parts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dpviz.papers.experiment import Experiment
 
 @cache
 def code_digest(experiment: Experiment) -> str:
-    """Return the digest of all code of a paper's folder that an experiment's numbers come from.
+    """Return the digest of all code in a paper's folder on which an experiment's numbers depend.
 
-    What says how a chart looks, what the paper says and how it is judged are left
-    out, as they change no number. The core's source is not part of it: the file
-    names the version of the package instead.
+    The digest omits code for charts, for the paper's statements and for judging them, because such
+    code changes no number. It also omits the core's source: the file names the version of the
+    package instead.
     """
     path = Path(inspect.getfile(type(experiment))).resolve()
     return digest_of(path.parent, path.stem, type(experiment).__name__)
@@ -27,40 +27,42 @@ def code_digest(experiment: Experiment) -> str:
 
 _Measuring = tuple[str, list[tuple[str, str]]]
 _MEASURING = frozenset({"parts", "run", "shared", "source"})
-_SHARED = ("solve.py", "by_statement.py")  # of all papers, and they make numbers
+_SHARED = ("solve.py", "by_statement.py")  # Papers share these files, which can change numbers.
 
 
 def digest_of(folder: Path, module: str, name: str) -> str:
-    """Return the digest of what the methods that measure can reach within a folder.
+    """Return the digest of all code in a folder that the measuring methods can reach.
 
     Parameters
     ----------
     folder : Path
-        Of a paper.
+        Folder of the paper.
     module, name : str
-        Of the experiment's class.
+        Module and name of the experiment's class.
     """
     paths = [*folder.glob("*.py"), *(folder.parent / name for name in _SHARED)]
-    read = [_Module.of(one.stem, one.read_text(encoding="utf-8")) for one in paths if one.is_file()]
-    modules = {one.name: one for one in read}
+    sources = [
+        _Module.of(one.stem, one.read_text(encoding="utf-8")) for one in paths if one.is_file()
+    ]
+    modules = {one.name: one for one in sources}
     texts: dict[str, str] = {}
-    asked = [(module, name)]
-    seen: set[tuple[str, str]] = set()
-    while asked:
-        place = asked.pop()
-        if place in seen or place[0] not in modules:
+    queue = [(module, name)]
+    visited: set[tuple[str, str]] = set()
+    while queue:
+        place = queue.pop()
+        if place in visited or place[0] not in modules:
             continue
-        seen.add(place)
+        visited.add(place)
         node = modules[place[0]].defined.get(place[1])
         if node is None:
             continue
         parts = [node]
         if isinstance(node, ast.ClassDef) and _is_experiment(node):
             parts = [one for one in node.body if not _says(one)]
-            asked += [one for base in node.bases for one in modules[place[0]].reached(base)]
+            queue += [one for base in node.bases for one in modules[place[0]].reached(base)]
         for part in parts:
-            text, reached = modules[place[0]].measures(part)
-            asked += reached
+            text, places = modules[place[0]].measures(part)
+            queue += places
             texts[f"{place[1]}.{getattr(part, 'name', '')}"] = text
     digest = hashlib.blake2b(digest_size=16)
     for key in sorted(texts):
@@ -70,7 +72,7 @@ def digest_of(folder: Path, module: str, name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Module:
-    """A file's definitions, what its imports of the same folder are called, and what was asked."""
+    """A file's definitions, the names that it imports from its folder, and cached results."""
 
     name: str
     defined: dict[str, ast.stmt]
@@ -79,48 +81,48 @@ class _Module:
     known: dict[ast.stmt, _Measuring] = field(default_factory=dict)
 
     @staticmethod
-    @lru_cache(maxsize=32)  # a paper's files, which its experiments share, are parsed once
+    @lru_cache(maxsize=32)  # Experiments of a paper share files: parse each file once.
     def of(name: str, text: str) -> _Module:
-        """Return the module of that name and text."""
-        defined: dict[str, ast.stmt] = {}
+        """Return the module with the given name and text."""
+        definitions: dict[str, ast.stmt] = {}
         names: dict[str, tuple[str, str]] = {}
         modules: dict[str, str] = {}
         for node in ast.parse(text).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                defined[node.name] = node
+                definitions[node.name] = node
             elif isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 for part in (part for one in targets for part in ast.walk(one)):
                     if isinstance(part, ast.Name):
-                        defined[part.id] = node
+                        definitions[part.id] = node
             elif isinstance(node, ast.ImportFrom):
                 inside = (node.module or "").rpartition(".")
                 for one in node.names:
-                    called = one.asname or one.name
-                    names[called] = (inside[2], one.name)
-                    modules[called] = one.name  # where what is imported is a file
-        return _Module(name, defined, names, modules)
+                    alias = one.asname or one.name
+                    names[alias] = (inside[2], one.name)
+                    modules[alias] = one.name  # This name is used if the import is a file.
+        return _Module(name, definitions, names, modules)
 
     def measures(self, node: ast.stmt) -> _Measuring:
-        """Return what of a definition may change numbers, and where what it names is defined."""
+        """Return the code of a definition that may change numbers, and its names' definitions."""
         if node not in self.known:
             part = _Silent().visit(copy.deepcopy(node))
-            reached = self.reached(part)
-            self.known[node] = ast.unparse(_Unplaced().visit(part)), reached
+            places = self.reached(part)
+            self.known[node] = ast.unparse(_Unplaced().visit(part)), places
         return self.known[node]
 
     def reached(self, node: ast.AST) -> list[tuple[str, str]]:
-        """Return where what a piece of code names is defined."""
-        found = []
+        """Return where the names in a piece of code are defined."""
+        places = []
         for part in ast.walk(node):
             match part:
                 case ast.Attribute(value=ast.Name(id=called)) if called in self.modules:
-                    found.append((self.modules[called], part.attr))
+                    places.append((self.modules[called], part.attr))
             if isinstance(part, ast.Name):
-                found.append((self.name, part.id))
+                places.append((self.name, part.id))
                 if part.id in self.names:
-                    found.append(self.names[part.id])
-        return found
+                    places.append(self.names[part.id])
+        return places
 
 
 _SAYING = frozenset({"info", "stand_in", "pictures", "named"})
@@ -131,7 +133,7 @@ def _is_experiment(node: ast.ClassDef) -> bool:
 
 
 def _says(node: ast.stmt) -> bool:
-    """Return whether a line of an experiment's class measures nothing: it says, judges or draws."""
+    """Return whether a part of an experiment's class only states, judges or charts."""
     match node:
         case ast.FunctionDef(name=name):
             return name not in _MEASURING and not name.startswith("_")
@@ -141,7 +143,7 @@ def _says(node: ast.stmt) -> bool:
 
 
 class _Silent(ast.NodeTransformer):
-    """Takes out what changes no number: docstrings, types, assertions, how classes are made."""
+    """Remove code that changes no number: docstrings, types, assertions, class decorators."""
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         node.decorator_list = []
@@ -168,7 +170,7 @@ class _Silent(ast.NodeTransformer):
 
 
 class _Unplaced(ast.NodeTransformer):
-    """Takes out what modules are called, which changes no number either."""
+    """Remove the names of modules, which change no number either."""
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if isinstance(node.value, ast.Name) and node.value.id.startswith("_"):

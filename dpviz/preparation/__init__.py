@@ -1,1 +1,1 @@
-"""From a table to what mechanisms may see: bounded rows, moments, and what was assumed public."""
+"""From a table to the inputs of mechanisms: bounded rows, moments, assumed public facts."""

@@ -1,9 +1,9 @@
-"""A mechanism behind a private preparation, and one account of both.
+"""A mechanism after a private preparation, with one privacy accounting for both.
 
-Every step is dominated by a loss that is known (`dpviz.accounting.composition`), and so is a
-release that states its parts; of Wishart noise and Gaussian sketches the exact profile of one row
-is known, of any other release its claim. Dominating losses compose adaptively, so nothing is added
-up that can be composed.
+Every step is dominated by a known loss (`dpviz.accounting.composition`), and so is a release that
+states its parts. For Wishart noise and Gaussian sketches the exact profile of one row is known; for
+any other release, only its claim. Dominating losses compose adaptively, so losses are composed
+instead of added where possible.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from dpviz.mechanisms import Mechanism
 from dpviz.mechanisms._base import claimed_against_spent
 from dpviz.preparation.steps import COUNT, Preparation, PrivateSteps, preparation
 
-_TOO_MUCH = 50.0  # of a log ratio: stands for what cannot run or has no epsilon
-_ALL_OF_IT = 1e-6  # spending within this factor of the claim counts as all of it
-_MARGIN = 1e-8  # of delta: the epsilon of a composed loss is found to ten digits
-_CLOSE = 1e-8  # how closely, in ln epsilon, what is left for the mechanism is found
+_TOO_MUCH = 50.0  # Log ratio that stands for a mechanism that cannot run or has no epsilon.
+_ALL_OF_IT = 1e-6  # Relative excess over the claim up to which a loss counts as equal to it.
+_MARGIN = 1e-8  # Tolerance of delta, because a composed epsilon is accurate to ten digits.
+_CLOSE = 1e-8  # Tolerance in ln epsilon of the search for the mechanism's own budget.
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Composed:
     Attributes
     ----------
     parts : tuple of Part
-        In the order they run.
+        The parts in the order in which they run.
     known : tuple of ProfileLoss
     source : str
-        Where the known losses come from, in a phrase.
+        Source of the known losses, in a phrase.
     """
 
     parts: tuple[Part, ...]
@@ -51,7 +51,7 @@ class Composed:
     source: str = ""
 
     def spent(self, budget: Budget, releases: int = 1) -> Spent:
-        """Return the least known privacy loss of all parts together, so many times."""
+        """Return the least known privacy loss of all parts together, ``releases`` times."""
         if not self.known:
             return accounting.spent(self.parts, budget, releases)
         loss = self.loss(releases)
@@ -66,7 +66,7 @@ class Composed:
         )
 
     def loss(self, releases: int = 1) -> Composition | ProfileLoss | PrivacyLoss:
-        """Return what gives delta at an epsilon, and epsilon at a delta, for that many times."""
+        """Return the loss of ``releases`` releases: delta at an epsilon, or epsilon at a delta."""
         if not self.known:
             return accounting.composition_of(self.parts, releases)
         if not self.parts and len(self.known) == 1:
@@ -77,13 +77,13 @@ class Composed:
 
 
 def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Composed | None:
-    """Return the composition of one release; None if no epsilon bounds it.
+    """Return the composition of one release, or None if no epsilon bounds it.
 
     Raises
     ------
     TypeError
-        If the mechanism says that it spends something, but neither by parts nor by a profile: a
-        sum of nothing would be free, and so would be every repetition.
+        If the mechanism has a privacy loss but states neither parts nor a profile: an empty sum
+        would count the mechanism, and every repetition, as free.
     """
     spent = mechanism.spent(problem, budget)
     if spent is None or not math.isfinite(spent.epsilon):
@@ -92,12 +92,12 @@ def accounted(mechanism: Mechanism, problem: Problem, budget: Budget) -> Compose
     if loss is not None:
         return Composed((), (loss,), spent.source)
     parts = mechanism.calibrate(problem, budget).parts
-    if not parts and problem.together > 1:  # of a row alone more is known than the pair
+    if not parts and problem.together > 1:  # For several rows only epsilon and delta are known.
         return Composed((as_part(spent),))
     if not parts and (spent.epsilon > 0 or spent.total_variation):
         raise TypeError(
-            f"{mechanism.text} spends epsilon {numeral(spent.epsilon, 3)} without parts: its "
-            "calibration must state parts, or row_profile a profile"
+            f"{mechanism.text} has privacy loss epsilon {numeral(spent.epsilon, 3)}, but gives no "
+            "account of it: define `parts` in its calibration, or row_profile"
         )
     return Composed(parts)
 
@@ -110,7 +110,7 @@ def as_part(spent: Spent) -> Part:
 
 
 def is_numeric(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
-    """Return whether its account beside another Gaussian or pure step is composed numerically."""
+    """Return whether a mechanism's loss and a Gaussian or pure step are composed numerically."""
     composition = accounted(mechanism, problem, budget)
     if composition is None or not composition.parts:
         return composition is not None and bool(composition.known)
@@ -120,19 +120,19 @@ def is_numeric(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
 
 @dataclass(frozen=True)
 class PreparedMechanism:
-    """A mechanism behind a private preparation, and the account of both.
+    """A mechanism after a private preparation, with one privacy accounting for both.
 
     Attributes
     ----------
     mechanism : Mechanism
     problem : Problem
     budget : Budget
-        Of the whole.
+        Joint budget.
     preparation : Preparation
     rest : Budget
-        What the mechanism is calibrated to.
+        Budget that the mechanism is calibrated to.
     after : tuple of Part
-        What is bought with the same budget after the release: a picture.
+        Parts that use the same budget after the release, such as a published chart's parts.
     """
 
     mechanism: Mechanism
@@ -154,7 +154,7 @@ class PreparedMechanism:
     def spent(self) -> Spent | None:
         """The actual privacy loss of preparation and release together.
 
-        None where no epsilon describes the release.
+        None means that no epsilon describes the release.
         """
         if not self.preparation.parts and not self.after:
             return self.mechanism.spent(self.problem, self.rest)
@@ -167,10 +167,10 @@ class PreparedMechanism:
         return self.mechanism.claim(self.problem, self.budget)
 
     def status(self, spent: Spent | None) -> Status:
-        """Return the verdict on the claim of the whole, given what `spent` says.
+        """Return the verdict on the joint claim, given the value of `spent`.
 
-        A mechanism whose own claim fails, or is approximate, on what is left of the budget makes
-        the whole so.
+        If the mechanism's own claim on its remaining budget fails or is approximate, the joint
+        verdict says the same.
         """
         of_mechanism = self.mechanism.status(self.problem, self.rest)
         claimed = self.claimed
@@ -193,7 +193,7 @@ class PreparedMechanism:
 
 
 def is_pure(mechanism: Mechanism, problem: Problem, budget: Budget) -> bool:
-    """Return whether steps beside a release must be pure, because its claim is."""
+    """Return whether additional steps must be pure, because the release's claim is pure."""
     claim = mechanism.claim(problem, budget)
     return budget.delta == 0 or (claim is not None and claim.delta == 0)
 
@@ -212,15 +212,15 @@ def prepared_mechanism(
     mechanism : Mechanism
     problem : Problem
     budget : Budget
-        Of the whole.
+        Joint budget.
     private : PrivateSteps
     after : tuple of Part
-        What else is bought with it, after the release.
+        Parts that use the same budget after the release.
 
     Raises
     ------
     CannotRun
-        If nothing usable is left, or a noisy count does not go with the mechanism.
+        If no usable budget remains, or a noisy count does not suit the mechanism.
     """
     return _prepared_mechanism(mechanism, problem, budget, private, after)
 
@@ -253,7 +253,7 @@ def leaves_nothing(
         if made.parts and mechanism.claim(problem, budget) is not None:
             least = Budget(EPSILON_RANGE[0], _own_delta(mechanism, problem, whole))
             if _excess(mechanism, problem, made.parts, least, whole) > 0:
-                # one that cannot run at the least epsilon may at more
+                # Some mechanisms cannot run at the least epsilon, so the real budget is tried.
                 prepared_mechanism(mechanism, problem, budget, private)
     except CannotRun:
         return True
@@ -263,10 +263,10 @@ def leaves_nothing(
 def _bought(
     mechanism: Mechanism, problem: Problem, budget: Budget, private: PrivateSteps
 ) -> tuple[Preparation, Budget]:
-    """Return the preparation, and the budget of the whole: without a delta where it is pure."""
+    """Return the preparation, and the whole budget: without delta if the mechanism is pure."""
     if COUNT in private.steps and mechanism.info.release == "data":
         raise CannotRun(
-            mechanism.text, "it releases every row of the table, so a count of people has no use"
+            mechanism.text, "the release contains every row, so a private count hides nothing"
         )
     pure, d = is_pure(mechanism, problem, budget), private.features or problem.d
     rows = problem.together
@@ -275,9 +275,9 @@ def _bought(
 
 
 def _own_delta(mechanism: Mechanism, problem: Problem, whole: Budget) -> float:
-    """Return the delta that a mechanism may use of the whole."""
+    """Return the delta of the whole budget that a mechanism may use."""
     if whole.delta > 0 and mechanism.row_profile(problem, whole) is None:
-        # where nothing but its claim is known of the mechanism its delta and the preparation's add
+        # If only the mechanism's claim is known, its delta adds to the delta of the preparation.
         return whole.delta / (1 if _own_parts(mechanism, problem, whole) else 2)
     return whole.delta
 
@@ -285,18 +285,18 @@ def _own_delta(mechanism: Mechanism, problem: Problem, whole: Budget) -> float:
 def _what_is_left(
     mechanism: Mechanism, problem: Problem, whole: Budget, beside: tuple[Part, ...]
 ) -> Budget:
-    """Return the largest budget of a mechanism that, with all that is beside it, meets the whole.
+    """Return the largest budget of a mechanism that meets the whole budget with all other parts.
 
     Raises
     ------
     CannotRun
-        If there is none.
+        If no such budget exists.
     """
     own_delta = _own_delta(mechanism, problem, whole)
 
-    @cache  # the root that is found is asked for again
+    @cache  # Results are cached, because the search evaluates its root again.
     def excess(epsilon: float) -> float:
-        """Return the log of what all cost over the budget: at most 0 where it is met."""
+        """Return the log of total loss over budget, which is at most 0 if the budget is met."""
         return _excess(mechanism, problem, beside, Budget(epsilon, own_delta), whole)
 
     low = high = whole.epsilon
@@ -304,7 +304,7 @@ def _what_is_left(
         if low == EPSILON_RANGE[0]:
             raise CannotRun(
                 mechanism.text,
-                "the preparation's shares leave nothing for it: lower them, or raise epsilon",
+                "the preparation leaves too little budget: lower its shares, or raise epsilon",
             )
         low, high = max(low / 2, EPSILON_RANGE[0]), low
     if low == whole.epsilon:
@@ -315,7 +315,7 @@ def _what_is_left(
         )
     )
     step = _CLOSE
-    while excess(max(root, low)) > 0:  # to the safe side; the low end is on it
+    while excess(max(root, low)) > 0:  # Round down to the safe side. The low end meets the budget.
         root *= 1 - step
         step = min(2 * step, 0.5)
     return Budget(max(root, low), own_delta)
@@ -324,7 +324,7 @@ def _what_is_left(
 def _excess(
     mechanism: Mechanism, problem: Problem, beside: tuple[Part, ...], rest: Budget, whole: Budget
 ) -> float:
-    """Return the log of what a mechanism costs with all beside it over the whole; cut at 50."""
+    """Return the log of the total loss with a mechanism over the whole budget; capped at 50."""
     if mechanism.why_not(problem, rest) is not None:
         return _TOO_MUCH
     together = _claimed_composition(mechanism, problem, beside, rest)
@@ -336,12 +336,12 @@ def _excess(
         cost, allowed = together.spent(whole).epsilon, whole.epsilon
     if cost <= allowed:
         return max(math.log(max(cost, 1e-300) / allowed), -_TOO_MUCH)
-    # never 0 where it is not met: the search ends on the safe side of a root
+    # If the budget is not met, the result is above 0, so that the search ends on the safe side.
     return min(max(math.log(cost / allowed), 1e-15), _TOO_MUCH)
 
 
 def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[Part, ...]:
-    """Return the parts that account for a mechanism whose claim is what it spends, or none."""
+    """Return the parts of a mechanism whose claim equals its privacy loss, else none."""
     parts = mechanism.calibrate(problem, budget).parts
     if not parts:
         return ()
@@ -349,7 +349,7 @@ def _own_parts(mechanism: Mechanism, problem: Problem, budget: Budget) -> tuple[
 
 
 def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> ProfileLoss | None:
-    """Return the loss of a mechanism of which the profile of one row is known, or None."""
+    """Return the loss of a mechanism whose row profile is known, or None."""
     profile = mechanism.row_profile(problem, rest)
     return None if profile is None else ProfileLoss(profile, problem.relation)
 
@@ -357,7 +357,7 @@ def _known_loss(mechanism: Mechanism, problem: Problem, rest: Budget) -> Profile
 def _claimed_composition(
     mechanism: Mechanism, problem: Problem, beside: tuple[Part, ...], rest: Budget
 ) -> Composed | None:
-    """Return what is composed where a mechanism is trusted no further than its account goes."""
+    """Return the composition with a mechanism: by its exact accounting if any, else its claim."""
     claim = mechanism.claim(problem, rest)
     if claim is None:
         return None

@@ -1,13 +1,13 @@
 """Bounded rows from a table.
 
-Whatever is taken from the data on the way (means, scales, the row bound) is
-not protected; every such thing is listed in ``assumed_public``.
+Values taken from the data in the preparation (means, scales, the row-norm bound) are not protected;
+all of them are listed in ``assumed_public``.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -49,22 +49,22 @@ from dpviz.preparation.transform import Transform
 
 PEOPLE = "the number of rows n and the features' names"
 PADDED = (
-    "the number of rows n of the padded table, of whom how many are present is paid for, and "
-    "the features' names"
+    "the number of rows n of the padded table (part of the budget covers how many are "
+    "present), and the features' names"
 )
 
 
 @dataclass(frozen=True, eq=False)
 class BoundedTable(Measured):
-    """Bounded rows, summarised, that can be read again for another bound or fewer rows.
+    """Summarised bounded rows, which can be read again for another bound or fewer rows.
 
     Attributes
     ----------
     transform : Transform
     passes : Passes
-        Where the rows are.
+        Access to the rows.
     settings : Settings
-        What they were prepared with; bounds of a file are read.
+        Settings of the preparation; bounds from a file are already read.
     """
 
     transform: Transform
@@ -73,17 +73,17 @@ class BoundedTable(Measured):
 
     @property
     def has_lengths(self) -> bool:
-        """Return True: another pass over the rows computes them."""
+        """Return True, because another pass over the rows finds their lengths."""
         return True
 
     @cached_property
     def _with_lengths(self) -> SecondMoment:
         with one_blas_thread():
-            return self.moment.with_lengths(self.passes.lengths(self.transform))
+            return self.moment.with_lengths(*self.passes.lengths(self.transform))
 
     @cached_property
     def rows_read(self) -> RowsDigest:
-        """The digest of the rows before any preparation, found in a pass of its own."""
+        """The digest of the rows before any preparation, from a separate pass."""
         return self.passes.digest()
 
     @property
@@ -97,45 +97,45 @@ class BoundedTable(Measured):
         Raises
         ------
         InvalidSetting
-            If the rows lie in a box, whose bounds replace the row bound.
+            If the rows lie in a box, whose bounds replace the row-norm bound.
         """
         if self.domain.kind == "box":
             raise InvalidSetting(
-                "row bound", "varied on a ball; a box has feature bounds", row_bound, "--row-bound"
+                "row-norm bound", "varied only if the domain is ball", row_bound, "--row-bound"
             )
         with one_blas_thread():
             return _Build(self.passes, replace(self.settings, row_bound=row_bound)).rows()
 
     def stating(self, settings: Settings) -> Settings:
-        """Return settings with the bounds of these rows, if the settings name them."""
+        """Return settings with the bounds of these rows, if the settings name the same bounds."""
         bounds = self.settings.bounds
         if isinstance(bounds, FeatureBounds) and settings.bounds == bounds.text:
             return replace(settings, bounds=bounds)
         return settings
 
     def light(self, *, with_rows: bool = False) -> Measured:
-        """Return the summary that cells need, without the table; with bounded rows on request."""
+        """Return the summary that cells need, without the table; bounded rows on request."""
         return self._measured(self.moment_with_rows if with_rows else self.moment)
 
     def with_n(self, n: int, seed: int, *, with_rows: bool = False) -> Measured:
-        """Return the table as if it had n rows, with the bound and the reference held.
+        """Return the table as if it had n rows, with bound and reference unchanged.
 
         Parameters
         ----------
         n : int
-            Below the table's, a random subsample that contains every smaller
-            one of the same seed; above, the same A with a larger n.
+            Below the table's n, the result is a random subsample, which contains every smaller one
+            of the same seed. Above it, the result has the same A with a larger n.
         seed : int
         with_rows : bool
-            Whether the bounded rows come along, or what their lengths tell where they are not in
+            Whether to include the bounded rows, or summaries of their lengths if they are not in
             memory; not for a larger n.
         """
         if n == self.n:
             return self.light(with_rows=with_rows)
-        # more people of the same population: A stays, and nobody knows their rows
+        # A larger n means more people of one population. A stays the same, but rows are unknown.
         if n > self.n:
             if with_rows:
-                raise RuntimeError("nobody outside the table has rows in it")
+                raise RuntimeError("a table cannot supply rows for more people than it has")
             return self._measured(self.moment.with_n(n))
         chosen = Subsample(seed, self.n, n)
         raw, labels = self.raw, self.labels
@@ -151,20 +151,8 @@ class BoundedTable(Measured):
             )
 
     def _measured(self, moment: SecondMoment) -> Measured:
-        return Measured(
-            self.name,
-            self.columns,
-            self.domain,
-            self.row_bound,
-            moment,
-            self.reference,
-            self.bounded_rows,
-            self.notes,
-            self.assumed_public,
-            raw=self.raw,
-            public=self.public,
-            labels=self.labels,
-        )
+        facts = {fact.name: getattr(self, fact.name) for fact in fields(Measured)}
+        return Measured(**facts | {"moment": moment})
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +168,7 @@ class Prepared(BoundedTable):
 
     @property
     def has_rows(self) -> bool:
-        """Whether mechanisms that need the rows can run: they are in memory."""
+        """Whether mechanisms that need the rows can run, because rows are in memory."""
         return True
 
     @property
@@ -189,7 +177,7 @@ class Prepared(BoundedTable):
         return self._with_lengths.with_rows(partial(self.transform.inside, self.table.rows))
 
     def light(self, *, with_rows: bool = False) -> Measured:
-        """Return the summary that cells need, without the table; with bounded rows on request."""
+        """Return the summary that cells need, without the table; bounded rows on request."""
         rows = self.transform.inside(self.table.rows) if with_rows else None
         return self._measured(self.moment if rows is None else self.moment.with_n(self.n, rows))
 
@@ -198,12 +186,12 @@ class Prepared(BoundedTable):
         return _of_table(super().rebound(row_bound), self.table)
 
     def picture(self, size: int) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Return bounded rows to draw, and their row numbers.
+        """Return bounded rows to plot, and their row numbers.
 
         Parameters
         ----------
         size : int
-            At most this many rows, a fixed random sample, in table order.
+            Maximum number of rows, a fixed random sample in table order.
         """
         n = len(self.table.rows)
         index = np.arange(n)
@@ -223,14 +211,14 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     ----------
     table : Table
     settings : Settings
-        Reads ``center``, ``scale``, ``row_bound``, ``domain``, ``bounds`` and ``categories``.
+        Only ``center``, ``scale``, ``row_bound``, ``domain``, ``bounds``, ``categories`` are read.
 
     Raises
     ------
     InvalidTable
         If fewer than two columns vary.
     InvalidSetting
-        If bounds are missing or not in order, or categories are declared of no label.
+        If bounds are missing or not in order, or categories are declared without a label.
     """
     categories = categories_in(settings.categories)
     if categories and table.labels is None:
@@ -244,7 +232,7 @@ def prepare(table: Table, settings: Settings) -> Prepared:
 
 
 def _of_table(built: BoundedTable, table: Table) -> Prepared:
-    """Return bounded rows with the table they are of, and its labels where these are public."""
+    """Return bounded rows with their table, and its labels if public."""
     public: dict[str, Any] = {}
     labels = table.kinds if table.public or table.categories else None
     if labels is not None:
@@ -257,21 +245,19 @@ def _of_table(built: BoundedTable, table: Table) -> Prepared:
 def prepare_batches(table: Batches | str | Path | Any, settings: Settings) -> BoundedTable:
     """Centre, scale and bound rows that do not fit in memory.
 
-    The numbers are those of `prepare` up to rounding. Memory does not grow with
-    the number of rows.
+    Results agree with `prepare` up to rounding. Memory does not grow with the number of rows.
 
     Parameters
     ----------
     table : Batches, path or Dask DataFrame
         A path of a CSV or Parquet file.
     settings : Settings
-        As in `prepare`; also ``label``, for a path.
+        The same settings as in `prepare`; also ``label``, for a path.
 
     Raises
     ------
     InvalidTable, InvalidSetting
-        As in `prepare`, and where text columns or gaps would need the whole
-        table in memory.
+        As in `prepare`, or if text columns or missing values would need the whole table in memory.
     """
     if settings.categories:
         allowed = "left out for rows that are read in batches"
@@ -284,36 +270,44 @@ def prepare_batches(table: Batches | str | Path | Any, settings: Settings) -> Bo
 
 
 class _Build:
-    """What passes over the raw rows lead to, step by step.
+    """Results of passes over the raw rows, built step by step.
 
-    Each step adds to the notes, and to what is taken for public, what it changed or took.
+    Each step records its changes in the notes, and values it takes from the data as assumed public.
     """
 
     def __init__(self, passes: Passes, settings: Settings) -> None:
         self.passes, self.settings, self.entries = passes, settings, settings.entries
+        self.in_box = settings.domain == "box"
         self.facts = passes.facts()
         said, assumed = passes.said()
         self.notes = [*said]
         self.public = [PADDED if "count" in self.entries.private else PEOPLE, *assumed]
         self.keep = self.facts.low < self.facts.high
         self.columns = self._varying()
-        # constant columns are gone from here on
+        # The columns used below vary; columns with one value only are left out.
         low, high, mean = (x[self.keep] for x in (self.facts.low, self.facts.high, self.facts.mean))
         self.seen = ColumnFacts(self.facts.n, low, high, mean)
         self.limits = self._limits()
         center, scale = self._center(), self._scale()
-        never = np.full(len(self.columns), np.inf)  # rows of a comparison are not cut
+        never = np.full(len(self.columns), np.inf)  # A comparison does not clip values here.
         self.free = Transform(-never, never, center, scale, math.inf, keep=self.keep)
 
     def rows(self) -> BoundedTable:
         """Return the bounded rows."""
         transform, row_bound = self._in_domain()
         raw, public = self._paid(row_bound)
-        inside = self._nothing_is_cut()
+        # Without a bound, or with a bound taken from the rows, no row lies outside it. A private
+        # bound differs in each repetition.
+        bound = self.entries.row_bound
+        inside = (
+            isinstance(self.entries.bounds, FromData)
+            if self.in_box
+            else isinstance(bound, Private) or bound.value is None
+        )
         moment, reference, outside = self.passes.moments(transform, inside)
         if outside:
             share = percent(outside / self.facts.n)
-            how = "clipped to the box" if self._in_box else "scaled down to the row bound"
+            how = "clipped to the box" if self.in_box else "scaled down to the row-norm bound"
             self.notes.append(f"{outside:,} of {self.facts.n:,} rows ({share}) were {how}.")
         return BoundedTable(
             self.settings.name or self.passes.called,
@@ -332,10 +326,6 @@ class _Build:
             public=public,
         )
 
-    @property
-    def _in_box(self) -> bool:
-        return self.settings.domain == "box"
-
     def _varying(self) -> tuple[str, ...]:
         """Return the names of the columns that vary."""
         keep, facts, name = self.keep, self.facts, self.passes.name
@@ -344,7 +334,16 @@ class _Build:
             raise InvalidTable(
                 f"{name} must have at least 2 numeric columns that vary; it has {len(columns)}."
             )
-        _check_sizes(name, columns, facts.low[keep], facts.high[keep])
+        # The squares of a column's values must neither overflow nor underflow to 0.
+        low, high = facts.low[keep], facts.high[keep]
+        legal = (np.maximum(np.abs(low), np.abs(high)) < LARGEST) & (high - low > SMALLEST)
+        if not legal.all():
+            column = columns[int(np.argmin(legal))]
+            raise InvalidTable(
+                f"{name} must hold numbers below {numeral(LARGEST, 6)} in size that vary by more "
+                f"than {numeral(SMALLEST, 6)} within a column. Change the unit of column "
+                f"{column[:60]!r}."
+            )
         if not keep.all():
             constant = int((~keep).sum())
             self.notes.append(
@@ -355,30 +354,30 @@ class _Build:
         return columns
 
     def _limits(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return the bounds of the features, shape (d,) each; None where nothing rests on them."""
+        """Return the bounds of the features, shape (d,) each; None if no step needs bounds."""
         stated, ranges = self.entries.bounds, self.seen
         if stated == Public():
             return None
         if isinstance(stated, FromData):
             self.public.append("the feature bounds (smallest and largest value of each feature)")
             return ranges.low, ranges.high
-        if isinstance(stated, Private):  # in each draw another range; this is what it stands for
+        if isinstance(stated, Private):  # Each repetition will find its own bounds.
             reach = np.maximum(np.abs(ranges.low), np.abs(ranges.high)).max()
             return np.full(len(self.columns), -reach), np.full(len(self.columns), reach)
         if stated.value == "known":
             bounds = self.passes.bounds
             if bounds is None:
-                allowed = "max or a file, as this table has no known ones"
+                allowed = "max or a file, because this table has no known bounds"
                 raise InvalidSetting("feature bounds", allowed, "known", "--bounds")
             return bounds[self.keep, 0], bounds[self.keep, 1]
-        if isinstance(stated.value, str):  # a file that nobody has read
+        if isinstance(stated.value, str):  # The text is not the path of a readable file.
             allowed = "max, known, private, LOW:HIGH or a file"
             raise InvalidSetting("feature bounds", allowed, stated.value, "--bounds")
         low, high = self.entries.limits(self.columns, self.passes.columns)
         return low, high
 
     def _center(self) -> FloatArray:
-        """Return what is subtracted from each feature; where a mean is paid for, the exact one."""
+        """Return the values subtracted from features; the exact mean if the mean is private."""
         stated = self.entries.center
         if not isinstance(stated, Public):
             if isinstance(stated, FromData):
@@ -390,29 +389,29 @@ class _Build:
         return np.zeros(len(self.columns))
 
     def _scale(self) -> FloatArray:
-        """Return what features are divided by; where a scale is paid for, the exact one."""
+        """Return the values that divide features; the exact scale if the scale is private."""
         if self.entries.scale == Public():
             return np.ones(len(self.columns))
-        if self._in_box:
+        if self.in_box:
             self.notes.append(
-                "On a box, features are scaled by their bounds; standardising is unused."
+                "On a box, features are scaled by their bounds and are not standardised."
             )
             return np.ones(len(self.columns))
         deviations = self.passes.deviations(self.keep)
         if isinstance(self.entries.scale, FromData):
             self.public.append("the feature scales (standard deviations)")
         elif isinstance(self.entries.center, Public) and self.limits is not None:
-            # without a mean what is private is the spread about the middle of the bounds
+            # Without a mean, the private scale is the spread about the middle of the bounds.
             middle = (self.limits[0] + self.limits[1]) / 2
             deviations = np.hypot(deviations, self.seen.mean - middle)
         return deviations
 
     def _in_domain(self) -> tuple[Transform, float]:
-        """Return the transform into the domain, and the row bound R, in scaled units.
+        """Return the transform into the domain, and the row-norm bound R, in scaled units.
 
-        Where none is declared rows stay as they are, and their own unit is 1.
+        Without a declared bound rows stay unchanged, in units of 1.
         """
-        if self._in_box:
+        if self.in_box:
             transform = self._to_box()
             return transform, transform.domain.radius
         stated = self.entries.row_bound
@@ -421,24 +420,24 @@ class _Build:
         bound = self._row_bound(stated)
         if isinstance(stated, FromData):
             what = "largest row norm" if stated.value is None else "a quantile of the row norms"
-            self.public.append(f"the row bound R ({what})")
+            self.public.append(f"the row-norm bound R ({what})")
         return replace(self.free, scale=self.free.scale * bound, row_bound=1.0), bound
 
     def _to_box(self) -> Transform:
         """Return the transform that maps the bounds of each feature to [-1, 1]."""
         assert self.limits is not None
         if self.settings.row_bound != "max":
-            self.notes.append("On a box, the feature bounds replace the row bound.")
+            self.notes.append("On a box, the feature bounds replace the row-norm bound.")
         low, high = self.limits
         half = (high - low) / 2
         if self.entries.center == Public():
             half = np.maximum(np.abs(low), np.abs(high))
-        # a feature of equal bounds is 0, whatever it is divided by
+        # A feature whose two bounds are equal is 0 for any divisor, so divide it by 1.
         half = np.where(half > 0, half, 1.0)
         return replace(self.free, scale=half, row_bound=1.0, box=True)
 
     def _row_bound(self, stated: Source) -> float:
-        """Return R in scaled units; where it is paid for, the largest length."""
+        """Return R in scaled units; the largest length if R is private."""
         if isinstance(stated, Public):
             bound = float(stated.value)
         else:
@@ -446,48 +445,49 @@ class _Build:
             bound = self.passes.row_bound(self.free, level)
             if not 0 < bound < np.inf:
                 raise InvalidSetting(
-                    "row bound",
-                    "positive; this quantile of the row norms is zero or not finite",
+                    "row-norm bound",
+                    "above 0 and finite, unlike this quantile of the row norms",
                     "max" if isinstance(stated, Private) else self.settings.row_bound,
                     "--row-bound",
                 )
         apart = self._reach(self.seen.low, self.seen.high) - math.log(bound)
         if not (math.log(SMALLEST) < apart < math.log(LARGEST)):
             raise InvalidSetting(
-                "row bound",
-                f"within a factor {numeral(LARGEST, 6)} of the lengths of the rows",
+                "row-norm bound",
+                f"within a factor of {numeral(LARGEST, 6)} of the row lengths",
                 self.settings.row_bound,
                 "--row-bound",
             )
         return bound
 
     def _reach(self, low: FloatArray, high: FloatArray) -> float:
-        """Return how far a feature may lie from the centre, in scaled units.
+        """Return the log of a feature's farthest distance from the centre, in scaled units.
 
-        Its logarithm, for a quotient of extremes overflows.
+        The result is a logarithm, because a quotient of extreme numbers overflows.
         """
         farthest = np.maximum(np.abs(low - self.free.center), np.abs(high - self.free.center))
         return math.log((farthest / self.free.scale).max())
 
     def _paid(self, row_bound: float) -> tuple[FloatArray | None, Transform | None]:
-        """Return the raw rows, and what is public about a preparation that is paid for.
+        """Return the raw rows, and the public facts of a private preparation.
 
-        There rows are cut to their bounds.
+        Such a preparation clips rows to their bounds.
         """
         private = self.entries.private
         if private:
             shares = ", ".join(
                 f"{step} {numeral(entry.share, 6)}" for step, entry in private.items()
             )
-            self.notes.append(f"Paid for out of the budget, by share: {shares}.")
+            self.notes.append(f"Shares of the budget that the preparation uses: {shares}.")
         if self.settings.count == PRIVATE and "count" not in private:
             self.notes.append(
-                "Under replace n is the same for all neighbours: there is nothing to pay for."
+                "Under replace, all neighbouring tables have the same n: no private count "
+                "is needed."
             )
         if not private:
             return None, None
         assert self.limits is not None
-        # noise grows with the square of the bounds, and its own squares must exist
+        # Noise grows with the square of the bounds, so its own square must still be finite.
         if self._reach(*self.limits) - math.log(row_bound) > math.log(LARGEST) / 2:
             allowed = f"within a factor {numeral(math.sqrt(LARGEST), 6)} of the rows"
             raise InvalidSetting("bounds", allowed, text_of(self.settings.bounds), "--bounds")
@@ -497,26 +497,6 @@ class _Build:
             high=self.limits[1],
             row_bound=math.inf if self.entries.row_bound == Public() else row_bound,
             centered=not isinstance(self.entries.center, Public),
-            keep=None,  # the rows at hand have no other columns
+            keep=None,  # Rows in memory hold only the used columns.
         )
         return self.passes.raw_rows(self.keep), public
-
-    def _nothing_is_cut(self) -> bool:
-        """Return whether no row can lie beyond the bound, as it was taken from the rows."""
-        if self._in_box:
-            return isinstance(self.entries.bounds, FromData)
-        # a bound that is paid for is another in each draw, and none cuts nothing
-        row_bound = self.entries.row_bound
-        return isinstance(row_bound, Private) or row_bound.value is None
-
-
-def _check_sizes(name: str, columns: tuple[str, ...], low: FloatArray, high: FloatArray) -> None:
-    """Raise InvalidTable where squares of the numbers would overflow or vanish."""
-    legal = (np.maximum(np.abs(low), np.abs(high)) < LARGEST) & (high - low > SMALLEST)
-    if not legal.all():
-        column = columns[int(np.argmin(legal))]
-        raise InvalidTable(
-            f"{name} must hold numbers below {numeral(LARGEST, 6)} in size that vary by more than "
-            f"{numeral(SMALLEST, 6)} within a column. Column {column[:60]!r} does not: change its "
-            "unit."
-        )

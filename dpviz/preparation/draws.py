@@ -1,8 +1,8 @@
 """Private preparation: the only code where a private step reads rows.
 
-Rows are cut to public bounds and mapped to u in [-1, 1]^d; every step reads a sum of u and adds
-its noise. Nothing else of the rows is used: centre, scale, radius and count are functions of what
-was released before. Numbers are doubles (idealised numerics, as for every mechanism here).
+Rows are clipped to public bounds and mapped to u in [-1, 1]^d; every step reads a sum of u and adds
+its noise. No other function of the rows is used: centre, scale, radius and count are functions of
+earlier results. Numbers are doubles (idealised numerics, as for every mechanism here).
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ from dpviz.preparation.steps import (
 )
 from dpviz.preparation.transform import Transform
 
-_RADII, _STEP = 256, 2**-0.0625  # that a private quantile may choose among
+_RADII, _STEP = 256, 2**-0.0625  # Number of radii for a private quantile, and the step of radii.
 _CLIPS = 64
-_NEAR = 1 << 15  # numbers at once: what the processor keeps near
-_OCTAVES = 64  # of ranges that a private one may choose among, on either side of 1
-_HALVING = 2**-0.5  # of the radii that the adaptive clip tries in turn: squares halve
+_NEAR = 1 << 15  # Maximum number of numbers in a block, so that it fits the processor's cache.
+_OCTAVES = 64  # Exponents of 2 for the private range of the features, on either side of 0.
+_HALVING = 2**-0.5  # Factor between radii of the adaptive clip: their squares halve.
 _CUTS: FloatArray = 2.0 ** (np.arange(-(2 ** (RADIUS_COUNTS - 1)), 2 ** (RADIUS_COUNTS - 1)) / 4)
-_LEAST_SPREAD = 1e-3  # of a feature's half width: below it a spread is taken for noise
+_LEAST_SPREAD = 1e-3  # Share of a feature's half width: a smaller spread is only noise.
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedDraws:
-    """One preparation for each repetition, released beside the components.
+    """One preparation for each repetition, released together with the components.
 
     Attributes
     ----------
     center, scale : ndarray of shape (size, d)
-        In units of the table.
+        Center and scale, in units of the table.
     row_bound : ndarray of shape (size,)
-        In scaled units; infinite where none is declared.
+        Row-norm bounds in scaled units; infinite if no bound is declared.
     count : ndarray of shape (size,)
         The number of people present that means, spreads and ranks use.
     moments : ndarray of shape (size, d, d)
-        X'X/n of the bounded rows, in squared row bounds: what the mechanism sees, not released. n
-        is that of the padded table, which is public: the mean goes over absent people's zero rows.
+        X'X/n of the bounded rows, in squared row-norm bounds: the mechanism's input, not released.
+        n is the public size of the padded table, so the mean includes absent people's zero rows.
     reach : ndarray of shape (size,) or None
-        Where bounds were bought: every feature lies between minus and plus this.
+        If bounds are private, every feature lies between minus and plus this value.
     """
 
     center: FloatArray
@@ -72,8 +72,8 @@ class PreparedDraws:
 
     @property
     def unit(self) -> FloatArray:
-        """Length unit of the rows in scaled units: the row-norm bound, or 1 without one."""
-        # without a bound rows keep the unit of the scale
+        """Length unit of the rows in scaled units: the row-norm bound, or 1 without a bound."""
+        # Without a bound on their length, rows stay in the units in which they were scaled.
         unit: FloatArray = np.where(np.isfinite(self.row_bound), self.row_bound, 1.0)
         return unit
 
@@ -108,12 +108,12 @@ class PreparedDraws:
         Parameters
         ----------
         rows : ndarray of shape (n, d)
-            As they were prepared.
+            The rows that were passed to `run`.
         public : Transform
         index : int
-            Which draw.
+            Number of the repetition.
         present : ndarray of bool, shape (n,), optional
-            Who has not been withdrawn; the row of everybody else is zero.
+            True for people who have not withdrawn; all other rows are zero.
         """
         bounded = self.bounded(rows, public, index)
         if present is not None:
@@ -136,16 +136,16 @@ def run(
     Parameters
     ----------
     rows : ndarray of shape (n, d) or Foldable
-        In units of the table. What need not be in memory is read several times.
+        Rows in units of the table. Rows outside memory are read several times.
     public : Transform
     plan : Preparation
     draws : Draws
     present : ndarray of bool, shape (n,), optional
-        Who has not been withdrawn (zero-out); by default all.
+        True for people who have not withdrawn (zero-out); by default all.
     people : int, optional
-        How many people the rows stand for, all alike, where that is another number than theirs.
+        Number of people that the rows represent in equal parts, if it differs from their number.
     moments : bool
-        Whether the moments are wanted; else they are empty.
+        Whether to compute the moments; else they are empty.
     """
     source = InBlocks(rows) if isinstance(rows, np.ndarray) else rows
     n = len(rows) if isinstance(rows, np.ndarray) else plan.n
@@ -157,7 +157,7 @@ def run(
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Rows that are read in blocks, and who of them is here.
+    """Rows that are read in blocks, and the people present.
 
     Attributes
     ----------
@@ -177,41 +177,41 @@ class _Table:
 
     @property
     def each(self) -> float:
-        """How many people each row stands for."""
+        """Number of people that each row represents."""
         return 1.0 if self.people is None else self.people / self.n
 
     @property
     def here(self) -> float:
-        """How many rows are present."""
+        """Number of rows that are present."""
         return float(self.n if self.present is None else self.present.sum())
 
     def sums(self, size: int | tuple[int, ...], of: Callable[[FloatArray], FloatArray]) -> _Sums:
-        """Return the sum over blocks of present rows of a function of a block."""
+        """Return the sum over blocks of a function of their present rows."""
         present = self.present
         return self.source.fold(lambda: _Sums(np.zeros(size), of, present))
 
     def moments_of(self, own: Sequence[Transform]) -> FloatArray:
-        """Return X'X/n of the rows as each draw bounds them, shape (draws, d, d)."""
+        """Return X'X/n of the rows as each repetition bounds them, shape (draws, d, d)."""
 
         def products(block: FloatArray) -> FloatArray:
             z = np.stack([one.inside(block) for one in own])
             return z.transpose(0, 2, 1) @ z
 
         moments = self.sums((len(own), self.d, self.d), products).total / self.n
-        # blocks are added in an order of their own, and the two halves may differ by rounding
+        # Rounding may make the two halves of the matrix differ, so the matrix is made symmetric.
         symmetric: FloatArray = (moments + moments.transpose(0, 2, 1)) / 2
         return symmetric
 
     def longer(self, radii: FloatArray, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Return how many people present have a number, of their row, above each radius.
+        """Return how many people present have a number above each radius.
 
         Parameters
         ----------
         radii : ndarray of shape (draws, radii)
         of : callable
-            From a block to the numbers of its rows in each draw.
+            A function from a block to one number for each row in each repetition.
         """
-        # sorted once, so that one pass counts for all radii
+        # The radii are sorted once, so that one pass over the rows counts for all of them.
         order = np.argsort(radii, axis=1)
         ascending = np.take_along_axis(radii, order, axis=1)
         size = (len(radii), radii.shape[1] + 1)
@@ -230,12 +230,12 @@ class _Table:
 
 
 def _lengths(own: Sequence[Transform]) -> Callable[[FloatArray], FloatArray]:
-    """Return what finds the lengths of a block's rows in each draw's units, (draws, rows)."""
+    """Return a function for a block's row lengths in units of each repetition, (draws, rows)."""
     return lambda block: np.stack([lengths_of(one.unbounded(block)) for one in own])
 
 
 class _Sums:
-    """A sum over blocks of rows of a function of those present."""
+    """A sum over blocks of a function of their present rows."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class _Sums:
     def add(self, block: FloatArray, start: int) -> None:
         self.rows += len(block)
         if self._present is not None:
-            # who is absent is a row of zeros, and what is summed here may not be 0 of a zero row
+            # The rows of absent people are zero. They are skipped: the function may not be 0 there.
             block = block[self._present[start : start + len(block)]]
         if len(block):
             self.total = self.total + self._of(block)
@@ -262,15 +262,15 @@ class _Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Noise:
-    """What is random in one preparation for each draw; None for a step that is not paid for.
+    """Random numbers of one preparation per repetition; None for a step that is not private.
 
     Attributes
     ----------
     size : int
-        Number of draws.
+        Number of repetitions.
     mean, scale : ndarray of shape (size, d) or None
     chances : ndarray of shape (size,) or None
-        For the exponential mechanism on radii.
+        Uniform numbers for the exponential mechanism on radii.
     laplace : ndarray of shape (size, clips + 1) or None
     trace, count : ndarray of shape (size, 1) or None
     """
@@ -285,11 +285,11 @@ class _Noise:
 
     @classmethod
     def drawn(cls, plan: Preparation, draws: Draws, d: int) -> _Noise:
-        """Draw in an order in which a further step changes no number of the others."""
+        """Sample in an order in which a further step leaves all other numbers unchanged."""
         mean, scale = (_noise(plan, step, draws, d) for step in (MEAN, SCALE))
         chances = laplace = None
         if BOUND in plan.noises:
-            # drawn whichever way the bound is found: both ways meet the same stream
+            # Numbers are sampled for both kinds of bound, so that both use the same random stream.
             chances = draws.uniform(1)[:, 0]
             pairs = draws.exponential(2, _CLIPS + 1)
             laplace = pairs[:, 0] - pairs[:, 1]
@@ -298,7 +298,7 @@ class _Noise:
 
     @classmethod
     def joined(cls, singles: Sequence[_Noise]) -> _Noise:
-        """Return the noise of several draws as one; all of the same plan."""
+        """Join the noise of several repetitions of one plan into one object."""
         names = [field.name for field in fields(cls) if field.name != "size"]
         arrays = {name: [getattr(one, name) for one in singles] for name in names}
         together = {
@@ -311,12 +311,12 @@ class _Noise:
 def _with_noise(
     table: _Table, public: Transform, plan: Preparation, noise: _Noise
 ) -> PreparedDraws:
-    """Prepare the rows once for each draw, by noise that was drawn before."""
+    """Prepare the rows once for each repetition, with noise that was sampled before."""
     size = noise.size
     middle, half, sums = _unit_sums(table, public, plan)
     count = np.full(size, table.n * table.each)
     if noise.count is not None:
-        # two at least: a count may come out at nothing, and means divide by it
+        # The count is at least two: a noisy count may be 0 or less, and means divide by it.
         count = np.maximum(np.rint(table.each * table.here + noise.count[:, 0]), 2.0)
     center = np.repeat(public.center[None], size, axis=0)
     if noise.mean is not None:
@@ -324,7 +324,7 @@ def _with_noise(
         center = middle + half * means
     scale = np.repeat(public.scale[None], size, axis=0)
     if noise.scale is not None:
-        # E (u - c)^2 = E u^2 - c^2 where c is the mean; else about the middle of the bounds
+        # E (u - c)^2 = E u^2 - c^2 if c is the mean. Without a mean, c is the middle of the bounds.
         shift = (center - middle) / _width(half)
         linear = shift * shift if public.centered or MEAN in plan.noises else np.zeros(table.d)
         spread = (sums[1] + noise.scale) / count[:, None] - linear
@@ -332,9 +332,9 @@ def _with_noise(
         scale = np.where(half > 0, half * np.sqrt(np.clip(spread, floor, 4.0)), 1.0)
     row_bound = np.full(size, public.row_bound)
     moments = np.empty((size, *(2 * (table.d if table.moments else 0,))))
-    # rows of the same centre and scale have the same lengths in every draw
+    # If centre and scale are public, rows have the same lengths in every repetition.
     alike = not plan.noises.keys() & {MEAN, SCALE}
-    # of few rows many draws at once; the bytes of a draw do not depend on it
+    # If rows are few, many repetitions are prepared together. Each still gives the same bytes.
     together = max(1, _NEAR // (table.n * table.d))
     for start in range(0, size, together):
         part = slice(start, start + together)
@@ -355,8 +355,8 @@ def _unit_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return middle and half width of the bounds, and the sums of u and of u^2, shape (2, d).
 
-    Where no step reads them the sums are 0, and no bounds are asked for. A feature of equal bounds
-    has a half width of 0, and its u is 0: it stays at its only value, whatever the noise.
+    If no step reads the sums, they are 0 and no bounds are needed. A feature with equal bounds has
+    half width 0 and u = 0: the feature stays at its only value, whatever the noise.
     """
     d = table.d
     if not plan.noises.keys() & {MEAN, SCALE, BOUND}:
@@ -375,7 +375,7 @@ def _unit_sums(
 
 
 def _width(half: FloatArray) -> FloatArray:
-    """Return what to divide by: half widths, and 1 in the place of 0."""
+    """Return the divisors: half widths, with 1 in place of 0."""
     return np.where(half > 0, half, 1.0)
 
 
@@ -387,7 +387,7 @@ def _bounds_of(
     which: range,
     count: FloatArray,
 ) -> list[float]:
-    """Return the row bounds that draws find, in their units; ``own`` is of each, or one for all."""
+    """Return each repetition's row-norm bound; ``own`` has one transform for all or for each."""
     assert noise.chances is not None
     assert noise.laplace is not None
     farthest = [np.maximum(one.high - one.center, one.center - one.low) / one.scale for one in own]
@@ -425,16 +425,16 @@ def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> Float
     Parameters
     ----------
     along : ndarray of shape (m + 1,)
-        The exact ones, of rows of length at most 1, by `dpviz.core.by_length.squares_along`.
-        Directions are orthonormal; released before, or made from what was.
+        The exact variances of rows of length at most 1, by `dpviz.core.by_length.squares_along`.
+        Directions are orthonormal, and released or computed from released values.
     plan : Preparation
-        One that buys them.
+        A plan with noise for the variances.
     draws : Draws
 
     Returns
     -------
     ndarray of shape (size, m + 1)
-        In squared units of the rows; their sum is the noisy total.
+        Variances in squared units of the rows; in each repetition they sum to the noisy total.
     """
     noise = _noise(plan, VARIANCE, draws, len(along))
     assert noise is not None
@@ -442,18 +442,18 @@ def noisy_variances(along: FloatArray, plan: Preparation, draws: Draws) -> Float
 
 
 def radius_to_cut(lengths: Lengths, plan: Preparation, draws: Draws) -> FloatArray:
-    """Return the radius to which rows without a bound are clipped for variances, shape (size,).
+    """Return the radius at which rows without a bound are clipped for variances, shape (size,).
 
-    Cut at r, the sum of squared lengths loses that of |x|^2 - r^2 over the longer rows, and its
-    noise is proportional to r^2: the two together are least where as many rows are longer as the
-    noise has standard deviations or scales, in units of r^2.
+    Clipped at r, the sum of squared lengths loses |x|^2 - r^2 summed over the longer rows, and its
+    noise is proportional to r^2. The sum of both is least if the number of longer rows equals the
+    noise in standard deviations or scales, in units of r^2.
 
     Parameters
     ----------
     lengths : ndarray of shape (n,) or Lengths
-        Ascending; or counts of them.
+        Row lengths, ascending, or their counts.
     plan : Preparation
-        One that buys it.
+        A plan with noise for the radius.
     draws : Draws
     """
     numbers = draws.uniform(1) if plan.pure else draws.normal(RADIUS_COUNTS)
@@ -466,9 +466,9 @@ def radius_at(lengths: Lengths, plan: Preparation, numbers: FloatArray) -> Float
     Parameters
     ----------
     lengths, plan
-        As there.
+        The same parameters as in `radius_to_cut`.
     numbers : ndarray of shape (size, counts)
-        Standard normals, `RADIUS_COUNTS` of them; a uniform one where all is pure.
+        `RADIUS_COUNTS` standard normals, or one uniform number if the plan is pure.
     """
     noise, rank = plan.noises[RADIUS], rank_to_cut(plan)
     if plan.pure:
@@ -480,7 +480,7 @@ def radius_at(lengths: Lengths, plan: Preparation, numbers: FloatArray) -> Float
 def rank_to_cut(plan: Preparation) -> float:
     """Return the public number of rows that should exceed the private radius."""
     noise = plan.noises[RADIUS]
-    # the chance of any radius beyond every row is then at most 1/len(_CUTS)
+    # With this target, the chance of a radius above every row is at most 1/len(_CUTS).
     sure = 4 * math.log(len(_CUTS)) / noise if plan.pure else 1.5 * noise
     return min(plan.n / 2, plan.noises[VARIANCE] + sure)
 
@@ -488,10 +488,11 @@ def rank_to_cut(plan: Preparation) -> float:
 def _in_found_bounds(
     table: _Table, public: Transform, plan: Preparation, draws: Draws
 ) -> PreparedDraws:
-    """Prepare each draw in bounds of its own, which it buys first.
+    """Prepare each repetition in its own private bounds, which are found first.
 
-    Ranges double from 2^-64 on, and the first beyond which too few people are ends the search: the
-    sparse vector technique, as in the adaptive clip. "Too few" is what noise alone may look like.
+    Ranges double from 2^-64 on, and the search ends at the first range that too few people exceed:
+    the sparse vector technique, as in the adaptive clip. "Too few" is a number that noise alone may
+    produce.
     """
     radii: FloatArray = 2.0 ** np.arange(-_OCTAVES, _OCTAVES + 1, dtype=np.float64)
     epsilon = plan.noises[RANGE]
@@ -499,7 +500,7 @@ def _in_found_bounds(
     threshold = 2 * math.log(2 * len(radii)) / epsilon
     rest = replace(plan, noises={step: x for step, x in plan.noises.items() if step != RANGE})
     reach = np.empty(draws.size)
-    # range first, then the other steps, from one stream a trial
+    # Each trial has one stream: first the noise of the features' range, then of later steps.
     noises = []
     for index, draw in enumerate(draws.single()):
         pairs = draw.exponential(2, len(radii) + 1)[0]
@@ -507,7 +508,7 @@ def _in_found_bounds(
         few = beyond + 2 / epsilon * laplace[1:] <= threshold + 2 / epsilon * laplace[0]
         reach[index] = radii[int(np.argmax(few)) if few.any() else len(radii) - 1]
         noises.append(_Noise.drawn(rest, draw, table.d))
-    # few ranges are found by many draws: those of the same range are prepared together
+    # Only few different feature ranges are found, so trials with equal ranges run together.
     batches, order = [], []
     for one in np.unique(reach):
         alike = np.flatnonzero(reach == one)
@@ -523,7 +524,7 @@ def _in_found_bounds(
 
 
 def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray | None:
-    """Return the noise of a step, shape (draws, size), or None where it is not paid for."""
+    """Return the noise of a step, shape (draws, size), or None if the step is not private."""
     if step not in plan.noises:
         return None
     if plan.pure:
@@ -535,10 +536,10 @@ def _noise(plan: Preparation, step: str, draws: Draws, size: int) -> FloatArray 
 def _quantile(
     radii: FloatArray, longer: FloatArray, plan: Preparation, count: float, chance: float
 ) -> float:
-    """Return a radius by the exponential mechanism on how many rows are longer than each.
+    """Return a radius by the exponential mechanism on the number of longer rows.
 
-    The score -|longer - (1 - level) count| moves by at most 1, so odds of exp(epsilon score/2)
-    spend epsilon (McSherry & Talwar 2007).
+    The score -|longer - (1 - level) count| changes by at most 1, so odds of exp(epsilon score/2)
+    use epsilon (McSherry & Talwar 2007).
     """
     score = -np.abs(longer - (1 - plan.private.level) * count)
     log_odds = 0.5 * plan.noises[BOUND] * (score - score.max())
@@ -549,17 +550,16 @@ def _quantile(
 def _adaptive(
     radii: FloatArray, longer: FloatArray, plan: Preparation, edge: float, laplace: FloatArray
 ) -> float:
-    """Return the radius at which halving its square stops to pay, by the sparse vector technique.
+    """Return the radius at which halving its square stops helping, by the sparse vector technique.
 
     Noise on X'X is ``edge`` squared radii, so halving the squared radius saves edge/2 of them, and
-    each of the rows that are longer loses at least that half: it pays while fewer than ``edge``
-    rows are longer than the next radius. Counts move by at most 1, all the same way; threshold and
-    answers have Laplace noise of scale 2/epsilon, and the first "no" ends it: epsilon in all (the
-    monotone case of Lyu, Su & Li 2017; argued in `dpviz.preparation.steps`). The search starts
-    where the noisy trace says that it may: at most trace/r^2 rows are longer than r, so no radius
-    is skipped beyond which more than ``edge`` are. After AdaptiveCov (Dong, Liang & Yi 2022), which
-    asks for the trace and then walks down radii as well, to weigh two kinds of noise against each
-    other.
+    each longer row loses at least that half. So halving helps while fewer than ``edge`` rows are
+    longer than the next radius. Counts change by at most 1, all in the same direction. Threshold
+    and answers have Laplace noise of scale 2/epsilon, and the first "no" ends the search, for
+    epsilon in all (the monotone case of Lyu, Su & Li 2017; argued in `dpviz.preparation.steps`).
+    The search starts where the noisy trace allows: at most trace/r^2 rows are longer than r, so it
+    skips no radius that more than ``edge`` rows exceed. After AdaptiveCov (Dong, Liang & Yi 2022),
+    which also uses the trace and then walks down radii, to balance two kinds of noise.
     """
     epsilon = plan.noises[BOUND]
     threshold = edge + 2 / epsilon * laplace[0]
@@ -569,8 +569,8 @@ def _adaptive(
 
 
 def _tried(most: float, squares: float, plan: Preparation, edge: float) -> FloatArray:
-    """Return the radii that an adaptive clip walks down, by the noisy sum of squared lengths."""
-    # two scales of its noise above: it is seldom below the truth
+    """Return the radii that an adaptive clip tries, from the noisy sum of squared lengths."""
+    # The noisy sum is raised by two noise scales, so that it is seldom below the true sum.
     share = (squares + 2 * plan.noises[TRACE]) / max(edge, 1.0)
     start = most * math.sqrt(min(max(share, _HALVING ** (2 * _CLIPS)), 1.0))
     radii: FloatArray = start * np.power(_HALVING, np.arange(_CLIPS, dtype=np.float64))
@@ -578,8 +578,8 @@ def _tried(most: float, squares: float, plan: Preparation, edge: float) -> Float
 
 
 def noise_edge(dimension: int, relation: Relation, mu: float) -> float:
-    """Return the largest eigenvalue to expect of Gaussian noise on X'X, in squared row bounds."""
-    # 2 s sqrt(d), as `noise_edge` of bounds has it, for s = sensitivity / (sqrt(2) mu): off the
-    # diagonal an entry of X'X counts twice in the sensitivity
+    """Return the largest expected eigenvalue of Gaussian noise on X'X, in squared norm bounds."""
+    # This is 2 s sqrt(d), as in `noise_edge` of bounds, with s = sensitivity / (sqrt(2) mu). An
+    # entry of X'X off the diagonal counts twice in the sensitivity.
     sensitivity = math.sqrt(2) if relation is Relation.REPLACE else 1.0
     return math.sqrt(2 * dimension) * sensitivity / mu

@@ -1,6 +1,6 @@
 """A table, a path or a plan, loaded and prepared by its settings.
 
-A plan, ``plan:n=1e5,spectrum=FILE``, stands in the place of a table: people and eigenvalues.
+A plan, ``plan:n=1e5,spectrum=FILE``, replaces a table by a spectrum and a number of people.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
     settings : Settings
     n : int
     spectrum : str
-        As it was typed; see `dpviz.preparation.load.spectrum_of`.
+        The spectrum as typed; see `dpviz.preparation.load.spectrum_of`.
     """
     params = params_of(Settings)
     plain: dict[str, Any] = {name: params[name].default for name in NEED_ROWS}
@@ -52,8 +52,8 @@ def settings_of_plan(settings: Settings, n: int, spectrum: str) -> Settings:
 def plan_of(text: str) -> PlannedTable:
     """Return the plan that ``plan:n=...,spectrum=...`` describes.
 
-    The spectrum is the path of a CSV file with one eigenvalue of A a line, in
-    squared row bounds, or a text of `dpviz.preparation.load.spectrum_of`.
+    The spectrum is the path of a CSV file with one eigenvalue of A a line, in squared row-norm
+    bounds, or a text of `dpviz.preparation.load.spectrum_of`.
     """
     numbers, comma, spectrum = text.removeprefix(PREFIX).partition(",")
     name, equals, people = numbers.partition("=")
@@ -67,30 +67,30 @@ def plan_of(text: str) -> PlannedTable:
     if path.is_file():
         return planned(spectrum_file(path), n)
     if path.suffix.lower() in (".csv", ".txt"):
-        raise InvalidSetting("spectrum", "a file that is there", written)
+        raise InvalidSetting("spectrum", "a file that exists", written)
     return planned(spectrum_of(written), n, "plan")
 
 
 def plan_with(settings: Settings) -> PlannedTable:
-    """Return the plan that settings have for a table, by the name that they give it.
+    """Return the plan in settings that replaces a table, with the name that settings give it.
 
     Raises
     ------
     InvalidSetting
-        If it is not written as it should be, or comes with settings that are about rows.
+        If the plan has a wrong form, or settings concern rows.
     """
     params = params_of(Settings)
     for name in NEED_ROWS:
         value, param = getattr(settings, name), params[name]
         if value != param.default:
-            allowed = "left out of a plan, which has no rows"
+            allowed = "left out, because a plan has no rows"
             raise InvalidSetting(name, allowed, param.format(value), param.flag)
     plan = plan_of(settings.table)
     return replace(plan, name=settings.name or plan.name)
 
 
 def whole_people(written: str) -> int:
-    """Return a number of people that was typed, such as 100000 or 1e5."""
+    """Return a typed number of people, such as 100000 or 1e5."""
     try:
         value = float(written)
     except ValueError:
@@ -111,21 +111,21 @@ class PlannedTable(Measured):
         ----------
         n : int
         seed : int
-            Unused: there are no rows to choose from.
+            Unused, because there are no rows to choose from.
         with_rows : bool
             Must be False.
         """
         if with_rows:
-            raise RuntimeError("a plan has no rows")
+            raise RuntimeError("a plan without data has no rows")
         moment = SecondMoment(self.moment.A, n)
         return PlannedTable(**{**vars(self), "moment": moment})
 
     def rebound(self, row_bound: str) -> PlannedTable:
         """Raise InvalidSetting: there are no rows to bound."""
         raise InvalidSetting(
-            "what is varied",
-            "epsilon, delta, k or n for a plan, which has no rows to bound",
-            f"row bound {row_bound}",
+            "the varied quantity",
+            "epsilon, delta, k or n, because a plan without data has no rows to bound",
+            f"row-norm bound {row_bound}",
             "--over",
         )
 
@@ -133,31 +133,31 @@ class PlannedTable(Measured):
 def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan") -> PlannedTable:
     """Return a problem without a table: a spectrum and a number of people.
 
-    Nothing private is touched. The rows lie in the unit ball, so that all
-    quantities are in squared row bounds.
+    No private data is read. The rows lie in the unit ball, so all quantities are in squared
+    row-norm bounds.
 
     Parameters
     ----------
     eigenvalues : sequence of float
-        Of A = X'X/n, at least two, at least 0; their sum, the mean squared row
+        Eigenvalues of A = X'X/n, at least two, at least 0. The sum, which is the mean squared row
         norm, is above 0 and at most 1.
     n : int
-        People, at least 2.
+        Number of people, at least 2.
     """
     values = np.sort(np.asarray(eigenvalues, dtype=float))[::-1]
     if not 2 <= len(values) <= MOST_PLANNED:
-        raise InvalidSetting("spectrum", f"of 2 to {MOST_PLANNED} eigenvalues", len(values))
+        raise InvalidSetting("spectrum", f"a list of 2 to {MOST_PLANNED} eigenvalues", len(values))
     if not (np.isfinite(values).all() and values[-1] >= 0):
-        raise InvalidSetting("spectrum", "finite numbers from 0", f"{len(values)} values")
+        raise InvalidSetting("spectrum", "finite numbers of at least 0", "other numbers")
     total = float(values.sum())
     if not 0 < total <= 1 + 1e-9:
         raise InvalidSetting(
             "spectrum",
-            "of sum above 0 and at most 1, the squared row-norm bound",
+            "eigenvalues whose sum is above 0 and at most 1, in squared row-norm bounds",
             numeral(total, 6),
         )
     d = len(values)
-    # in its own axes: of directions a plan says nothing
+    # A plan states no directions, so its spectrum lies along the coordinate axes.
     moment = SecondMoment(np.diag(values), n)
     return PlannedTable(
         name=name,
@@ -167,21 +167,21 @@ def planned(eigenvalues: Sequence[float] | FloatArray, n: int, name: str = "plan
         moment=moment,
         reference=moment,
         bounded_rows=0,
-        notes=("A plan: no table was read and nothing private was touched.",),
+        notes=("This is a plan: dpviz read no table and no private data.",),
         assumed_public=("the spectrum and the number of people n, as typed",),
     )
 
 
-# Spectra ------------------------------------------------------------------------------------------
+# Functions that read spectra ----------------------------------------------------------------------
 
 
 def spectrum_file(path: Path) -> FloatArray:
-    """Return the eigenvalues in a file, one a line; a first line of words is a heading.
+    """Return the eigenvalues in a file, one a line; a first line of words is skipped.
 
     Raises
     ------
     InvalidSetting
-        If a line is not a number from 0, or there are too few or too many.
+        If a line is not a number of at least 0, or there are too few or too many.
     """
     values: list[float] = []
     try:
@@ -195,7 +195,7 @@ def spectrum_file(path: Path) -> FloatArray:
                     continue
                 if value is None or len(values) == MOST_PLANNED:
                     allowed = f"2 to {MOST_PLANNED} numbers from 0, one a line"
-                    raise InvalidSetting("spectrum", allowed, f"another thing in line {number}")
+                    raise InvalidSetting("spectrum", allowed, f"a different value in line {number}")
                 values.append(value)
     except (OSError, UnicodeDecodeError):
         raise InvalidSetting("spectrum", "a text file that can be read", path.name) from None
@@ -203,7 +203,7 @@ def spectrum_file(path: Path) -> FloatArray:
 
 
 def _number(written: str) -> float | None:
-    """Return a finite number from 0, or None."""
+    """Return a finite number of at least 0, or None."""
     try:
         value = float(written)
     except ValueError:
@@ -211,11 +211,11 @@ def _number(written: str) -> float | None:
     return value if 0 <= value < math.inf else None
 
 
-# Plans without a table -----------------------------------------------------
+# Plans: a spectrum without a table -----------------------------------------
 
 
 MOST_PLANNED = 2_000
-"""Features of a plan: its matrices are d by d."""
+"""Maximum number of features of a plan, whose matrices are d by d."""
 
 
 _SPECTRUM_FORMS = {
@@ -225,20 +225,19 @@ _SPECTRUM_FORMS = {
 }
 _SPECTRUM_ALLOWED = (
     "a list such as 0.4,0.2,0.1; power:d=50,exponent=1.5,total=0.5; "
-    "exponential:d=50,rate=0.3,total=0.5; rank:d=50,rank=3,signal=0.1,noise=0.002; "
-    "or builtin:NAME"
+    "exponential:d=50,rate=0.3,total=0.5; rank:d=50,rank=3,signal=0.1,noise=0.002; or builtin:NAME"
 )
 
 
 def spectrum_of(text: str) -> FloatArray:
-    """Return the eigenvalues that a text describes, descending, in squared row bounds.
+    """Return the eigenvalues that a text describes, descending, in squared row-norm bounds.
 
     * ``0.4,0.2,0.1``: typed, with ``VALUExCOUNT`` for repeats;
     * ``power:d=50,exponent=1.5,total=0.5``: proportional to j^-exponent;
     * ``exponential:d=50,rate=0.3,total=0.5``: proportional to exp(-rate j);
-    * ``rank:d=50,rank=3,signal=0.1,noise=0.002``: that many eigenvalues of
-      signal + noise, the rest noise;
-    * ``builtin:digits``: a built-in table's, prepared by default.
+    * ``rank:d=50,rank=3,signal=0.1,noise=0.002``: ``rank`` eigenvalues of signal + noise, the
+      others of noise alone;
+    * ``builtin:digits``: a built-in table's spectrum, prepared by default.
 
     Raises
     ------
@@ -263,7 +262,7 @@ def spectrum_of(text: str) -> FloatArray:
     if form == "rank":
         rank = _whole("rank", given["rank"], 1, d)
         if not (given["signal"] > 0 and given["noise"] >= 0):
-            raise InvalidSetting("spectrum", "of signal above 0 and noise from 0", text)
+            raise InvalidSetting("spectrum", "given with signal above 0 and noise at least 0", text)
         spectrum: FloatArray = np.where(j < rank, given["signal"], 0.0) + given["noise"]
         return spectrum
     if not 0 < given["total"] <= 1:
@@ -285,7 +284,7 @@ def _typed(text: str) -> FloatArray:
         except ValueError:
             raise InvalidSetting("spectrum", _SPECTRUM_ALLOWED, text) from None
         if not (0 <= number < math.inf and 1 <= repeats <= 100_000):
-            raise InvalidSetting("spectrum", "finite numbers from 0, counts from 1", item.strip())
+            raise InvalidSetting("spectrum", "numbers from 0 up, with counts from 1", item.strip())
         values += [number] * repeats
     listed: FloatArray = np.sort(np.array(values))[::-1]
     return listed
@@ -318,15 +317,15 @@ def without_paths(settings: Settings, file: str = NAMELESS) -> Settings:
     ----------
     settings : Settings
     file : str
-        What stands for a table's file or a plan's.
+        Text that replaces a table's or plan's file.
 
     Returns
     -------
     Settings
-        The same object where no file is named.
+        Settings; the same object if they name no file.
     """
     changed: dict[str, Any] = {}
-    # a plan may name a file as well, of its spectrum
+    # The name of a plan may contain the path of a file with its spectrum.
     if settings.table.startswith(PREFIX):
         head, equals, spectrum = settings.table.partition("spectrum=")
         if Path(spectrum).is_file():
@@ -339,26 +338,26 @@ def without_paths(settings: Settings, file: str = NAMELESS) -> Settings:
 
 
 def prepared_of(table: Any, settings: Settings) -> BoundedTable | PlannedTable:
-    """Return the table of settings, prepared by them.
+    """Return the table prepared by settings.
 
     Parameters
     ----------
     table : str, Path, DataFrame, ndarray, Table, BoundedTable or PlannedTable
-        Whatever `dpviz.datasets.read_table` takes, or the text of a plan. Rows that are prepared
-        already, and plans, are returned as they are.
+        Any input of `dpviz.datasets.read_table`, or the text of a plan. Prepared rows and plans are
+        returned unchanged.
     settings : Settings
 
     Raises
     ------
     DpvizError
         If the table cannot be read or used with these settings, or a plan comes with settings that
-        are about rows.
+        concern rows.
     """
     if isinstance(table, (BoundedTable, PlannedTable)):
         return table
     if isinstance(table, str) and table.startswith(PREFIX):
         return plan_with(settings)
-    # bounds first: a missing file of them is said before a large table is read
+    # Bounds are read first, so that a missing file is reported before a large table is read.
     settings = with_bounds_read(settings)
     table = read_table(table, ReadOptions.of(settings))
     return (prepare if isinstance(table, Table) else prepare_batches)(table, settings)
@@ -370,14 +369,14 @@ def load_measured(settings: Settings) -> BoundedTable | PlannedTable:
 
 
 def load_prepared(settings: Settings) -> BoundedTable:
-    """Return the prepared table that settings name, which is no plan."""
+    """Return the prepared table that settings name; plans are not allowed."""
     table = prepared_of(settings.table, settings)
     assert isinstance(table, BoundedTable)
     return table
 
 
 def with_bounds_read(settings: Settings) -> Settings:
-    """Return settings with the public bounds read from their file, if they name one."""
+    """Return settings with the public bounds read from their file, if any."""
     named = settings.bounds
     if isinstance(named, FeatureBounds) or not names_file(named):
         return settings

@@ -1,18 +1,16 @@
 """Passes over the rows of a table: in memory, in batches of a file, or on a cluster.
 
-Preparation asks the questions of `Passes` and does not know where the rows
-are. `InMemory` answers from an array. `Batched` answers from a source that
-folds sums over its rows, and reads them once where it can: the mean, the
-scatter and, as a rule, the longest row come out of one pass; a bound that
-shortens rows takes a second. A quantile of the norms is refused: it would need all of them at once.
+Preparation uses the interface `Passes` which hides where the rows are stored. `InMemory` reads an
+array. `Batched` sums over the rows of a source, in one pass if possible: it gives the mean, the
+scatter and usually the longest row. A bound that clips rows takes a second pass. A quantile of the
+norms is refused, because it needs all norms at once.
 
-Sums over blocks of rows that merge: what passes over large tables are made of.
+Passes over large tables are sums over blocks of rows that can be merged.
 
-Every sum has ``add`` for a block and ``merge`` for another sum of the same
-pass, so that batches of a file and partitions on a cluster go through the same
-arithmetic. Scatter matrices are taken about each block's own mean and combined
-by adding positive semi-definite terms only, so nothing cancels however far the
-data lies from zero (Chan, Golub and LeVeque 1983).
+Every sum has ``add`` for a block and ``merge`` for another sum of the same pass, so batches of a
+file and partitions on a cluster use the same arithmetic. Scatter matrices are taken about each
+block's own mean and combined by adding only positive semi-definite terms. So nothing cancels,
+however far the data is from zero (Chan, Golub and LeVeque 1983).
 """
 
 from __future__ import annotations
@@ -20,13 +18,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.by_length import ByLength, FoldSum, InBlocks, Lengths, ReadAgain
+from dpviz.core.by_length import BlocksAgain, ByLength, FoldSum, InBlocks, Lengths, ReadAgain
 from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.core.moments import SecondMoment, is_thin
 from dpviz.core.number_text import numeral
@@ -37,10 +36,10 @@ from dpviz.datasets.raw import unit_words
 from dpviz.datasets.table import Table
 from dpviz.preparation.transform import Transform
 
-_DIGITS_KEPT = 1e-3  # of a column's sum of squares, what must be left of it about its mean
-_BASE = 0x9E3779B97F4A7C15  # odd: no row is multiplied away
+_DIGITS_KEPT = 1e-3  # Least share of a column's sum of squares that centring must leave.
+_BASE = 0x9E3779B97F4A7C15  # The base is odd, so that every row affects the digest.
 FAR_ROWS = 1_024
-"""Rows kept because they lie farthest out: the longest row is among them as a rule."""
+"""Number of stored farthest rows; usually the longest row is among them."""
 
 
 class RowSummary:
@@ -49,23 +48,23 @@ class RowSummary:
     Parameters
     ----------
     origin : ndarray of shape (d,)
-        A typical row: means are held relative to it.
+        A typical row, relative to which means are stored.
     anchor : ndarray of shape (d,)
-        What the farthest rows are far from.
+        Point from which distances of rows are measured.
 
     Attributes
     ----------
     rows, dropped : int
-        Rows added; rows left out on the way because of gaps.
+        Numbers of rows added, and of rows left out because of missing values.
     low, high : ndarray of shape (d,)
     offset : ndarray of shape (d,)
         Mean minus origin.
     scatter : ndarray of shape (d, d)
         Sum of (x - mean)(x - mean)'.
     far : ndarray of shape (m, d)
-        The farthest rows, as they were.
+        The farthest rows, unchanged.
     beyond : float
-        No row but the far ones is farther from the anchor than this.
+        Upper bound of the distance between the anchor and any row not in ``far``.
     """
 
     def __init__(self, origin: FloatArray, anchor: FloatArray) -> None:
@@ -80,9 +79,9 @@ class RowSummary:
 
     @classmethod
     def of_products(cls, seen: Products) -> RowSummary | None:
-        """Return the summary from X'X without a pass over rows; None if digits would be lost.
+        """Return the summary from X'X without a pass over rows, or None if digits would be lost.
 
-        Centring takes n m m' off X'X: of a column far from zero, little but rounding is left.
+        Centring subtracts n m m' from X'X. For a column far from zero, mostly rounding remains.
         """
         summary = cls(np.zeros(len(seen.mean)), np.zeros(len(seen.mean)))
         summary.rows, summary.offset = seen.n, seen.mean
@@ -99,7 +98,7 @@ class RowSummary:
 
     @property
     def beyond(self) -> float:
-        """Upper bound of the distance from the anchor of rows that are not kept as far ones."""
+        """Upper bound of the distance between the anchor and any row not in ``far``."""
         return float(np.sqrt(self._cut))
 
     def add(self, block: FloatArray, start: int) -> None:
@@ -139,7 +138,7 @@ class RowSummary:
             return
         self.far = np.concatenate([self.far, block[is_far]])
         self._far_squares = np.concatenate([self._far_squares, squares[is_far]])
-        # sorted out in bulk: far rows are few, and most blocks bring none
+        # Far rows are selected many at a time, because most blocks of rows have none.
         if len(self.far) > 2 * FAR_ROWS:
             order = np.argpartition(self._far_squares, -FAR_ROWS)
             farthest, dropped = order[-FAR_ROWS:], order[:-FAR_ROWS]
@@ -148,14 +147,14 @@ class RowSummary:
 
 
 class RowsDigest:
-    """A digest of rows in their order, the same however they are cut into blocks.
+    """A digest of rows in their order, the same however the rows are divided into blocks.
 
     Attributes
     ----------
     value : int
-        Of 64 bits: a polynomial in ``_BASE`` whose coefficients are hashes of the rows, so that two
-        parts merge without knowing where each began. Nobody is kept from finding other rows of the
-        same digest; by chance they have it once in 2^64.
+        64 bits: a polynomial in ``_BASE`` whose coefficients are hashes of the rows, so that two
+        parts merge without their start positions. The digest does not prevent deliberate
+        collisions; by chance one occurs once in 2^64.
     rows, dropped : int
     """
 
@@ -164,7 +163,7 @@ class RowsDigest:
 
     def add(self, block: FloatArray, start: int) -> None:
         """Add a block of rows, shape (size, d)."""
-        bits = np.ascontiguousarray(block + 0.0).view(np.uint64)  # of 0 and -0 one
+        bits = np.ascontiguousarray(block + 0.0).view(np.uint64)  # Adding 0 turns -0 into 0.
         places = np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(_BASE)
         rows = _mixed(_mixed(bits ^ places).sum(axis=1, dtype=np.uint64))
         powers = np.uint64(_BASE) ** np.arange(len(rows), dtype=np.uint64)
@@ -181,7 +180,7 @@ class RowsDigest:
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return bits of which each depends on all, by SplitMix64 (Steele, Lea and Flood 2014)."""
+    """Return mixed bits, each dependent on all bits, by SplitMix64 (Steele, Lea and Flood 2014)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
@@ -194,9 +193,9 @@ class Moments:
     ----------
     transform : Transform
     sample : Subsample, optional
-        Which rows count; all if not given.
+        Rows to include; all rows if not given.
     with_free : bool
-        Whether the moment of the unbounded rows is wanted too.
+        Whether to sum the moment of the unbounded rows too.
     """
 
     def __init__(
@@ -238,7 +237,7 @@ class ByLengthOf:
     ----------
     transform : Transform
     sample : Subsample, optional
-        Which rows count; all if not given.
+        Rows to include; all rows if not given.
 
     Attributes
     ----------
@@ -259,7 +258,7 @@ class ByLengthOf:
             self.found.add(self.transform.inside(block), start)
 
     def merge(self, other: Self) -> None:
-        """Add the rows that follow."""
+        """Add the summary of the rows that follow."""
         self.rows += other.rows
         self.dropped += other.dropped
         self.found.merge(other.found)
@@ -279,7 +278,7 @@ class Longest:
         self.norm = max(self.norm, float(norms(self.unscaled, block).max()))
 
     def merge(self, other: Self) -> None:
-        """Add the rows that follow."""
+        """Add the summary of the rows that follow."""
         self.rows += other.rows
         self.dropped += other.dropped
         self.norm = max(self.norm, other.norm)
@@ -292,29 +291,29 @@ def norms(unscaled: Transform, block: FloatArray) -> FloatArray:
     return lengths
 
 
-# Subsamples ---------------------------------------------------------------------------------------
+# Random subsamples of rows ------------------------------------------------------------------------
 
 
 Keys = NDArray[np.uint64]
 
 _BLOCK = 1 << 20
-_DIGITS = 16  # top bits of a key that are counted first
+_DIGITS = 16  # Number of top bits of a key by which keys are counted first.
 
 
 class Subsample:
     """The n of ``total`` rows with the smallest random keys; needs no permutation in memory.
 
-    Row i has a random key that depends on the seed and i alone, so these rows are a uniform
-    sample, and for one seed a smaller sample lies inside a larger one. Keys come from a jump in
-    the stream: any block of rows can be asked alone, and memory does not grow with the table.
+    Row i has a random key that depends only on the seed and i. So these rows are a uniform sample,
+    and for one seed a larger sample contains every smaller one. Keys come from a jump in the
+    stream: any block of rows can be processed alone, and memory does not grow with the table.
 
     Parameters
     ----------
     seed : int
     total : int
-        Rows of the table.
+        Number of rows of the table.
     n : int
-        Rows wanted, from 1 to ``total``.
+        Size of the sample, from 1 to ``total``.
 
     Raises
     ------
@@ -339,7 +338,7 @@ class Subsample:
         missing = n - int(counts[:digit].sum())
         self._limit = np.sort(near)[missing - 1]
         below = int((near < self._limit).sum())
-        # Equal keys are as rare as collisions of 64 bits; the first rows win.
+        # Equal keys are as rare as collisions of 64 bits. If keys are equal, the first rows win.
         self._ties = rows[near == self._limit][: missing - below]
 
     def _blocks(self) -> Iterator[tuple[int, Keys]]:
@@ -366,9 +365,9 @@ def _top(keys: Keys) -> NDArray[np.intp]:
     return (keys >> np.uint64(64 - _DIGITS)).astype(np.intp)
 
 
-_ASK_FROM = 1 << 28  # bytes from which free memory is looked up
-_BLOCK_ROWS = 65_536  # rows at a time: bounds memory beside the table itself
-_BLOCK_ENTRIES = 1 << 21  # and entries, few enough that the next block reuses the memory
+_ASK_FROM = 1 << 28  # Size of a table in bytes from which on free memory is checked.
+_BLOCK_ROWS = 65_536  # Number of rows in a block, which limits the memory beside the table.
+_BLOCK_ENTRIES = 1 << 21  # Maximum number of entries in a block, so that memory is reused.
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,19 +409,19 @@ class Passes(Protocol):
         """Return the population standard deviations of the kept columns."""
 
     def row_bound(self, unscaled: Transform, level: float | None) -> float:
-        """Return the largest row norm, or the quantile of a level, in the transform's units."""
+        """Return the largest row norm, or a quantile of the norms, in the transform's units."""
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
-        """Return the moments of bounded and of unbounded rows, and the number of rows moved.
+        """Return the moments of bounded and of unbounded rows, and the number of clipped rows.
 
-        ``inside`` says that the bounds were taken from these rows, so that none is outside.
+        ``inside`` states that no row is outside, because the bounds come from these rows.
         """
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
         """Return the moment of the bounded rows of a subsample."""
 
-    def lengths(self, transform: Transform) -> Lengths:
-        """Return summaries of the bounded rows by length."""
+    def lengths(self, transform: Transform) -> tuple[Lengths, BlocksAgain | None]:
+        """Return summaries of the bounded rows by length, and a reader of the rows."""
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Return the selected columns of all rows, unchanged, shape (n, d)."""
@@ -436,27 +435,9 @@ class InMemory:
 
     def __init__(self, table: Table) -> None:
         self.table = table
+        self.name = self.called = table.name
+        self.columns, self.bounds = table.columns, table.bounds
         self._facts: ColumnFacts | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the table."""
-        return self.table.name
-
-    @property
-    def called(self) -> str:
-        """Name of the table in results."""
-        return self.table.name
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the raw columns."""
-        return self.table.columns
-
-    @property
-    def bounds(self) -> FloatArray | None:
-        """Known public bounds."""
-        return self.table.bounds
 
     def facts(self) -> ColumnFacts:
         """Return count, range and mean, computed once."""
@@ -465,10 +446,10 @@ class InMemory:
             origin = low = high = rows[0]
             total = np.zeros(rows.shape[1])
             for block in _blocks(rows):
-                # About a row, so that a mean far from zero costs no digits.
+                # One row is subtracted from all, so that a mean far from zero loses no digits.
                 total += (block - origin).sum(axis=0)
                 low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
-            # what is declared holds whatever the rows are: no column is left out as constant
+            # Declared bounds hold for any rows, so even a column with one value is used.
             if self.table.declared and self.table.bounds is not None:
                 low, high = self.table.bounds.T
             self._facts = ColumnFacts(len(rows), low, high, origin + total / len(rows))
@@ -494,9 +475,9 @@ class InMemory:
         return float(lengths.max() if level is None else np.quantile(lengths, level))
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
-        """Return the two moments and the number of rows moved."""
+        """Return the two moments and the number of clipped rows."""
         n = len(self.table.rows)
-        # few rows of many features are a root of X'X, and smaller than it
+        # If rows are few and features many, the rows are stored, because X'X would be larger.
         if is_thin(n, transform.domain.d):
             free = transform.unbounded(self.table.rows)
             bounded, moved = transform.into_domain(free)
@@ -508,7 +489,10 @@ class InMemory:
         sums = Moments(transform)
         for block in _blocks(self.table.rows):
             sums.add(block, sums.rows)
-        return _of_sums(sums)
+        moment = SecondMoment(symmetric(sums.bounded / n), n)
+        if sums.outside == 0:
+            return moment, moment, 0
+        return moment, SecondMoment(symmetric(sums.free / n), n), sums.outside
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
         """Return the moment of a subsample, with its rows on request."""
@@ -525,10 +509,10 @@ class InMemory:
             symmetric(sums.bounded / chosen.n), chosen.n, rows if with_rows else None
         )
 
-    def lengths(self, transform: Transform) -> Lengths:
-        """Return summaries of the bounded rows by length."""
+    def lengths(self, transform: Transform) -> tuple[Lengths, BlocksAgain | None]:
+        """Return summaries of the bounded rows by length, and a reader of the rows."""
         rows, d = self.table.rows, transform.domain.d
-        return ReadAgain(InBlocks(rows, transform.inside, d), len(rows), d)
+        return ReadAgain(InBlocks(rows, transform.inside, d), len(rows), d), None
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Return the kept columns of the table."""
@@ -547,7 +531,7 @@ S = TypeVar("S", bound=FoldSum)
 
 
 class RowSource(Protocol):
-    """Rows that can be folded into a sum any number of times, always in the same order."""
+    """Rows that can be summed any number of times, always in the same order."""
 
     @property
     def name(self) -> str:
@@ -569,7 +553,18 @@ class RowSource(Protocol):
         """Return some first rows, at least one, shape (size, d)."""
 
     def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all rows; ``new`` makes an empty one."""
+        """Return the sum over all rows; ``new`` makes an empty sum."""
+
+    def blocks(self) -> Iterator[tuple[FloatArray, int]]:
+        """Yield blocks of complete rows in order, each with its number of incomplete rows."""
+
+
+def _chosen_rows(source: RowSource, chosen: Subsample | None) -> Iterator[tuple[FloatArray, int]]:
+    start = 0
+    for block, lost in source.blocks():
+        stop = start + len(block)
+        yield block if chosen is None else block[chosen.chosen(start, stop)], lost
+        start = stop
 
 
 class Batched:
@@ -579,8 +574,7 @@ class Batched:
     ----------
     source : RowSource
     about_zero : bool
-        Whether rows will not be centred, so that the longest row is sought
-        about zero.
+        Whether rows will stay uncentred: the longest row is then measured from zero.
     """
 
     bounds: FloatArray | None = None
@@ -614,14 +608,15 @@ class Batched:
         Raises
         ------
         InvalidTable
-            If fewer than two rows or columns are left.
+            If fewer than two rows or columns remain.
         """
         if self._extent is None:
             d = len(self.columns)
             if d < 2:
                 raise InvalidTable(f"{self.name} must have at least 2 numeric columns; it has {d}.")
             refuse_too_wide(self.name, d)
-            # of a sparse matrix, products of what it holds; far rows are then looked for
+            # A sparse matrix supplies the products of its stored entries. Rows far from the mean
+            # are then searched later.
             products = self.source.products() if isinstance(self.source, SparseRows) else None
             summed = None if products is None else RowSummary.of_products(products)
             if summed is not None:
@@ -673,20 +668,20 @@ class Batched:
         Raises
         ------
         InvalidSetting
-            If a quantile is asked for: it would need the norms of all rows at once.
+            If a quantile is requested, which needs the norms of all rows at once.
         """
         if level is None or level == 1:
             return self._longest(unscaled)
         raise InvalidSetting(
-            "row bound",
-            "max or a number: this table is read in batches, and a quantile needs the norms of "
-            "all rows at once",
+            "row-norm bound",
+            "max or a number, because a quantile needs all row norms and this table is read "
+            "in batches",
             f"quantile:{numeral(level, 6)}",
             "--row-bound",
         )
 
     def _longest(self, unscaled: Transform) -> float:
-        """Return the largest norm: among the far rows, if no other row can be longer."""
+        """Return the largest norm, from the far rows if no other row can be longer."""
         extent = self.extent()
         if (unscaled.scale == 1).all() and len(extent.far):
             longest = float(norms(unscaled, extent.far).max())
@@ -695,16 +690,16 @@ class Batched:
                     unscaled.center - extent.anchor[... if unscaled.keep is None else unscaled.keep]
                 )
             )
-            # |x - center| <= |x - anchor| + |anchor - center| for every other row x.
+            # For all other rows x, |x - center| <= |x - anchor| + |anchor - center|.
             if longest >= (extent.beyond + moved) * (1 + 1e-12):
                 return longest
         return self.source.fold(lambda: Longest(unscaled)).norm
 
     def moments(self, transform: Transform, inside: bool) -> tuple[SecondMoment, SecondMoment, int]:
-        """Return the two moments; the first pass already gives the moment of unbounded rows."""
+        """Return the two moments; the first pass already gives the moment of the unbounded rows."""
         extent = self.extent()
         keep = np.ones(len(extent.origin), bool) if transform.keep is None else transform.keep
-        # In this order the large parts cancel exactly, and what rounding the mean lost is kept.
+        # The large terms are subtracted first and cancel exactly, so the mean loses no digits.
         shift = (extent.origin[keep] - transform.center) + extent.offset[keep]
         shift /= transform.scale
         scatter = extent.scatter[np.ix_(keep, keep)] / np.outer(transform.scale, transform.scale)
@@ -718,23 +713,27 @@ class Batched:
         return SecondMoment(symmetric(sums.bounded / sums.rows), sums.rows), reference, sums.outside
 
     def sample(self, transform: Transform, chosen: Subsample, with_rows: bool) -> SecondMoment:
-        """Return the moment of a subsample in one pass; its lengths take another."""
+        """Return the moment of a subsample in one pass; lengths take another pass."""
         sums = self.source.fold(lambda: Moments(transform, chosen, with_free=False))
         moment = SecondMoment(symmetric(sums.bounded / chosen.n), chosen.n)
         if not with_rows:
             return moment
-        return moment.with_lengths(self.source.fold(lambda: ByLengthOf(transform, chosen)).found)
+        return moment.with_lengths(*self.lengths(transform, chosen))
 
-    def lengths(self, transform: Transform) -> Lengths:
-        """Return summaries of the bounded rows by length, in one pass."""
-        return self.source.fold(lambda: ByLengthOf(transform)).found
+    def lengths(
+        self, transform: Transform, chosen: Subsample | None = None
+    ) -> tuple[Lengths, BlocksAgain]:
+        """Return summaries of the bounded rows by length, in one pass, and a reader of the rows."""
+        found = self.source.fold(lambda: ByLengthOf(transform, chosen)).found
+        read = partial(_chosen_rows, self.source, chosen)
+        return found, BlocksAgain(read, transform.inside, transform.domain.d)
 
     def raw_rows(self, keep: NDArray[np.bool_]) -> FloatArray:
         """Raise an error, because each repetition would read the whole file again."""
         raise InvalidSetting(
             "preparation",
-            "public: this table is read in batches, and each simulated release takes a private "
-            "value from all rows",
+            "public: a private value needs all rows in memory for each simulated release, and "
+            "this table is read in batches",
             "private",
             "--center, --scale, --row-bound and --count",
         )
@@ -750,28 +749,20 @@ def _blocks(rows: FloatArray) -> Iterator[FloatArray]:
         yield rows[start : start + step]
 
 
-def _of_sums(sums: Moments) -> tuple[SecondMoment, SecondMoment, int]:
-    n = sums.rows
-    moment = SecondMoment(symmetric(sums.bounded / n), n)
-    if sums.outside == 0:
-        return moment, moment, 0
-    return moment, SecondMoment(symmetric(sums.free / n), n), sums.outside
-
-
 def refuse_too_wide(name: str, d: int) -> None:
     """Raise InvalidTable if this machine lacks the memory for the moments of d features.
 
-    Two moments are summed up, and a block's product and a transpose stand beside them.
+    Memory holds two moments, a block's product and a transpose.
     """
     size = 8.0 * 6 * d**2
     reason = too_much(size) if size > _ASK_FROM else None
     if reason is not None:
         raise InvalidTable(
-            f"{name} has {d:,} features, whose second moments take {reason}: leave columns out."
+            f"the second moments of the {d:,} features of {name} take {reason}: leave columns out."
         )
 
 
 def symmetric(matrix: FloatArray) -> FloatArray:
-    """Return the matrix made symmetric to the last bit."""
+    """Return the matrix made exactly symmetric."""
     average: FloatArray = (matrix + matrix.T) / 2
     return average

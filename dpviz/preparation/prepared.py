@@ -1,4 +1,4 @@
-"""Prepared tables as cells need them: d x d arrays and public facts."""
+"""Small summaries of prepared tables: d x d arrays and public facts."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from dpviz.preparation.transform import Transform
 
 
 class AsksRows(Protocol):
-    """A mechanism's needs of rows."""
+    """The rows or summaries of rows that a mechanism needs."""
 
     @property
-    def by_length(self) -> bool:
-        """Whether summaries of rows by length suffice."""
+    def passes(self) -> int:
+        """How often a release reads the rows in blocks; 0 if it needs all rows in memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class PublicLabels:
-    """Labels of the rows with public categories; each row's label is private.
+    """Labels of the rows with public categories; the label of each row is private.
 
     Attributes
     ----------
     kinds : tuple of str
     codes : ndarray of int, shape (n,)
-        Each row's place among them.
+        Index of each row's label in ``kinds``.
     """
 
     kinds: tuple[str, ...]
@@ -43,7 +43,7 @@ class PublicLabels:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """Second moments of a prepared table; small, so that a worker gets it and not the table.
+    """Second moments of a prepared table, small enough to send to workers instead of the table.
 
     Attributes
     ----------
@@ -52,25 +52,24 @@ class Measured:
     columns : tuple of str
         The d features in use.
     domain : Domain
-        Where every bounded row lies.
+        Set that contains every bounded row.
     row_bound : float
-        R in units of the (scaled) table; on a box sqrt(d), in box units; 1, the table's own unit,
-        where none is declared.
+        R in units of the (scaled) table. On a box R is sqrt(d), in box units. Without a declared
+        bound R is 1, the table's own unit.
     moment : SecondMoment
-        Of the bounded rows: what mechanisms see.
+        Moment of the bounded rows, which mechanisms see.
     reference : SecondMoment
-        Of the rows before bounding, in the same units: what results are
-        compared with.
+        Moment of the rows before bounding, in the same units; results are compared with it.
     bounded_rows : int
-        How many rows were longer than the bound (or left the box).
+        Number of rows longer than the bound (or outside the box).
     notes, assumed_public : tuple of str
     raw : ndarray of shape (n_rows, d) or None
-        The rows before any preparation, in units of the table, where a part of it is paid for:
-        ``moment`` is then what an exact one gives, and mechanisms see another in each draw.
+        The rows before any preparation, in units of the table, if the preparation is partly
+        private. Then ``moment`` is prepared exactly; mechanisms see other moments.
     public : Transform or None
-        What is public about that preparation, or stands in its place where it is bought.
+        Public facts about that preparation, with placeholders for private facts.
     labels : PublicLabels or None
-        Of the rows, where they are at hand.
+        Labels of the rows, if available.
     """
 
     name: str
@@ -108,13 +107,13 @@ class Measured:
 
     def serves(self, mechanism: AsksRows) -> bool:
         """Return whether the table has what a mechanism needs of its rows."""
-        return self.has_rows or (mechanism.by_length and self.has_lengths)
+        return self.has_rows or (mechanism.passes > 0 and self.has_lengths)
 
     @property
     def moment_with_rows(self) -> SecondMoment:
         """The moment with its bounded rows or their summaries by length; see `serves`."""
         if not self.moment.has_lengths:
-            raise RuntimeError(f"the rows of {self.name} are not available; ask serves first")
+            raise RuntimeError(f"the rows of {self.name} are not available; call serves first")
         return self.moment
 
     def with_shares(
@@ -126,14 +125,14 @@ class Measured:
         ----------
         settings : Settings
         shares : mapping of feature to share, optional
-            What counts in the place of what the settings say.
+            Shares that replace the allocation in the settings.
 
         Raises
         ------
         DpvizError
             If a feature is not known, or a file is not an allocation of the features.
         """
-        # a link or a command names a file, a call may hand the shares over
+        # Settings may name a file of shares. A call from Python may pass the shares themselves.
         if shares is None and is_file(settings.allocation):
             shares = read_thetas(settings.allocation)
         if shares is None:
@@ -158,7 +157,7 @@ class Measured:
             Relation(settings.relation),
             self.domain,
             parse_allocation(written, settings.directions),
-            # who names the column of the person and no number means one row each
+            # If a column names persons but no number of rows is stated, a person has one row.
             settings.rows_a_person or (1 if settings.person else None),
         )
 

@@ -1,7 +1,7 @@
-"""Transform of raw rows to bounded ones: limit, centre, scale, clip.
+"""Transform of raw rows to bounded rows: limit, centre, scale, clip.
 
 Rows in memory, in batches of a file, behind a private preparation and on the grid of a release all
-go through it, so that a preparation means the same wherever it is stated.
+use this transform. So a preparation has the same meaning everywhere.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from dpviz.core.by_length import lengths_of, shortened
 from dpviz.core.errors import InvalidSetting
 from dpviz.core.problem import Domain
 
-_FAR = 1e100  # units of the bound: a row that is longer keeps its direction, and its squares exist
+_FAR = 1e100  # In units of the bound. A longer row is clipped, so that its squares are finite.
 
 
 @dataclass(frozen=True, eq=False)
 class Transform:
-    """Transform of a raw row to a bounded one, by public or already released numbers.
+    """Transform of a raw row to a bounded row, by public or already released numbers.
 
-    A row is cut to the feature bounds, centred, divided by the scale, and shortened to the row
-    bound, which is then its unit.
+    A row is clipped to the feature bounds, centred, divided by the scale, and clipped to the
+    row-norm bound, which is then its unit.
 
     Attributes
     ----------
     low, high : ndarray of shape (d,)
-        What rows are cut to, in units of the table; infinite where they are not cut.
+        Feature bounds, in units of the table; infinite without clipping.
     center, scale : ndarray of shape (d,)
-        In units of the table. A row bound may be part of the scale, and is then 1 here.
+        In table units. The scale may include the row-norm bound; ``row_bound`` is then 1.
     row_bound : float
-        In scaled units; infinite where rows stay as long as they come.
+        Row-norm bound in scaled units; infinite if row lengths are not limited.
     centered : bool
         Whether ``center`` is the mean.
     edge : float
-        Expected largest eigenvalue of the noise on X'X, in squared row bounds: how many rows may
-        be cut by a private bound before it costs more than the noise it saves.
+        Expected largest eigenvalue of the noise on X'X, in squared row-norm bounds. If a private
+        bound clips more rows than this number, clipping loses more than the saved noise.
     keep : ndarray of bool, shape (d_raw,), or None
-        Columns that are in use; None where rows have no others.
+        Columns in use; None if rows have no other columns.
     box : bool
-        Whether cells are clipped to [-1, 1] in the place of a row bound.
+        Whether cells are clipped to [-1, 1] instead of rows to a row-norm bound.
     unit : bool
         Whether every row is scaled to length one, so that no bound on lengths is needed.
     """
@@ -62,7 +62,7 @@ class Transform:
 
     @cached_property
     def domain(self) -> Domain:
-        """Where every bounded row lies."""
+        """Set that contains every bounded row."""
         d = len(self.center)
         if self.box:
             return Domain.box(d)
@@ -86,7 +86,7 @@ class Transform:
         """Raise `InvalidSetting` unless every feature has bounds, in order."""
         if not (np.isfinite(self.low).all() and np.isfinite(self.high).all()):
             raise InvalidSetting(
-                "feature bounds", "finite for a private preparation", "none", "--bounds"
+                "feature bounds", "finite if the preparation is private", "none", "--bounds"
             )
         if not (self.low <= self.high).all():
             raise InvalidSetting("feature bounds", "low below high", "high below low", "--bounds")
@@ -105,14 +105,14 @@ class Transform:
     def unbounded(self, rows: FloatArray) -> FloatArray:
         """Return rows in scaled units, without clipping.
 
-        What changes nothing is left out, so that they may be the rows themselves.
+        Steps that change nothing are skipped, so the result may be the input array.
         """
         z = rows if self.keep is None or self.keep.all() else rows[:, self.keep]
         z = self.cut(z)
         if self.center.any():
             z = z - self.center
         if (self.scale != 1).any():
-            # in place where it is nobody else's: a block need not be held twice
+            # Rows are divided in place to save memory, unless the array belongs to the caller.
             z = z / self.scale if z is rows else np.divide(z, self.scale, out=z)
         return z
 
@@ -127,11 +127,11 @@ class Transform:
     def into_domain(self, rows: FloatArray) -> tuple[FloatArray, int]:
         """Return rows in scaled units clipped to the norm bound, or cells clipped to the box.
 
-        Each row by itself: what happens to one does not depend on another.
+        Each result row depends on its own row only.
         """
         if self.unit:
             return shortened(rows, None), len(rows)
-        # One part in 1e12 over the bound is rounding, not a longer row.
+        # A row that is longer than the bound by one part in 1e12 counts as inside: it is rounding.
         tolerance = self.row_bound * (1 + 1e-12)
         if self.box:
             outside = (np.abs(rows) > tolerance).any(axis=1)
@@ -141,16 +141,16 @@ class Transform:
         with np.errstate(invalid="ignore"):
             lengths = lengths_of(rows)
         beyond = ~np.isfinite(lengths)
-        if beyond.any():  # a quotient too large for a double is as long as the next
+        if beyond.any():  # Rows whose lengths overflow count as equally long.
             rows = rows.copy()
             rows[beyond] = np.clip(rows[beyond], -_FAR, _FAR)
             lengths[beyond] = lengths_of(rows[beyond])
         moved = int((lengths > tolerance).sum())
         if self.row_bound != 1:
             return rows / np.maximum(lengths, self.row_bound)[:, None], moved
-        # Rounding must not leave a row a last digit outside the ball.
+        # Rounding may leave a row outside the ball by a last digit, so it is shortened again.
         over = lengths > 1
-        if over.any():  # few, as a rule: the others stay as they are
+        if over.any():  # Only these few rows are copied.
             rows = rows.copy()
             rows[over] /= lengths[over, None]
         return rows, moved

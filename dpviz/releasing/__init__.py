@@ -1,1 +1,1 @@
-"""What leaves the house: schema, release file and ledger, and a private PCA as an estimator."""
+"""Publishing: schema, release file and ledger, and a private PCA as an estimator."""

@@ -1,9 +1,9 @@
-"""What all fits of a process cost together, and a budget that they may not pass.
+"""The total privacy cost of all fits in a process, and a budget that limits the total.
 
-A fit by a clone, a pipeline or a search is a release like any other. Every process counts its own;
-`budget` counts those of other processes too, as joblib's workers are, in a ledger of its own in a
-temporary folder: an estimator that is sent to one takes along where that is. This is the one state
-of the package that is not handed from hand to hand, for neither clones nor workers are.
+A fit by a clone, a pipeline or a search is a release like any other. Every process counts its own
+fits. `budget` also counts fits of other processes, such as joblib's workers, in its own ledger in a
+temporary folder. An estimator that is sent to a worker carries the folder's path. The counts are
+this package's only global state, because clones and workers cannot be passed an argument.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from dpviz.releasing.declared import PrivacyWarning
 from dpviz.releasing.ledger import Ledger, LedgerError, Spend, composed_epsilon, spend_in
 
 _FILE = "dpviz.budget"
-_SPENT = 1 - 1e-6  # of a limit: no fit is so cheap that what is left would pay for it
+_SPENT = 1 - 1e-6  # Share of a limit from which on no further fit is cheap enough.
 
 
 @dataclass(frozen=True)
 class Spending:
-    """What several fits cost together.
+    """The total privacy cost of several fits.
 
     Attributes
     ----------
     fits : int
     epsilon, delta : float
-        By the least account that is known: all that the fits did, composed, or their own epsilons
-        and deltas added up. Infinite where a fit has none.
+        Totals by the tightest accounting known: all fits composed, or the fits' own epsilons and
+        deltas added up. Infinite if a fit has no epsilon.
     where : str
     """
 
@@ -61,7 +61,7 @@ class Spending:
 
 @dataclass
 class _Process:
-    """The fits of this process, None where no epsilon describes one, and the budgets that hold."""
+    """The fits of this process, with None for a fit without epsilon, and the active budgets."""
 
     fits: list[tuple[Spend | None, Relation, int]] = field(default_factory=list)
     warned: bool = False
@@ -73,10 +73,10 @@ _HERE = _Process()
 
 
 def spending() -> Spending:
-    """Return what all fits of `PrivatePCA` in this process cost together.
+    """Return the total privacy cost of all `PrivatePCA` fits in this process.
 
-    As if all were over the same people. Of two relations, or numbers of rows a person, the costs
-    are added up.
+    The total assumes the same people in all fits. Costs add up if fits have different neighbouring
+    relations or numbers of rows a person.
 
     See Also
     --------
@@ -91,7 +91,7 @@ def spending() -> Spending:
     with _HERE.lock:
         fits = list(_HERE.fits)
     epsilon, spends = 0.0, [spend for spend, _, _ in fits if spend is not None]
-    # no account composes two relations: their epsilons stand beside each other, so the sum is meant
+    # No accounting composes two kinds of neighbours, so the epsilons of both are added up.
     for kind in {fit[1:] for fit in fits}:
         own = [spend for spend, *of in fits if spend is not None and tuple(of) == kind]
         epsilon += composed_epsilon(own, math.fsum(spend.delta for spend in own))
@@ -100,17 +100,17 @@ def spending() -> Spending:
 
 
 class budget:
-    """A limit for all fits of `PrivatePCA` inside a ``with``, also by clones and joblib's workers.
+    """A limit for all fits of `PrivatePCA` in a ``with``, also by clones and joblib's workers.
 
-    A fit that would pass it is refused before it looks at the data, with nothing spent. What fits
-    cost together is found by the exact accounts of what they do, at the budget's delta, and not by
-    adding up their epsilons.
+    A fit that would exceed the limit is refused before it looks at the data, and uses no budget.
+    The total composes the exact losses of all fits at the budget's delta, instead of adding up
+    their epsilons.
 
     Parameters
     ----------
     epsilon : float
     delta : float, default=0
-        0 needs pure mechanisms.
+        Limit of delta; 0 allows only pure mechanisms.
 
     Examples
     --------
@@ -129,8 +129,8 @@ class budget:
 
     def __enter__(self) -> Self:
         if self._folder is not None:
-            raise InvalidSetting("budget", "entered once at a time", "entered already")
-        # only its owner may read it: what is spent is no secret, but nobody else may write there
+            raise InvalidSetting("budget", "open in one program at a time", "open already")
+        # Only the owner may open this folder. Its costs are not secret, but nobody else may write.
         self._folder = Path(tempfile.mkdtemp(prefix="dpviz-budget-"))
         with _HERE.lock:
             _HERE.budgets[self._folder] = self.limit
@@ -146,7 +146,7 @@ class budget:
 
     @property
     def spent(self) -> Spending:
-        """What was spent so far, at the budget's delta."""
+        """The privacy cost until now, at the budget's delta."""
         return self._spent if self._folder is None else _spent_in(self._folder, self.limit)
 
 
@@ -154,37 +154,37 @@ _INSIDE = "in this budget"
 
 
 def check_open() -> None:
-    """Raise `CannotRun` where a budget is spent to the last: before data is looked at."""
+    """Raise `CannotRun` if a budget is used up, before anyone looks at the data."""
     for folder, limit in _budgets().items():
         spent = _spent_in(folder, limit)
         if spent.epsilon >= limit.epsilon * _SPENT:
-            raise CannotRun("this fit", f"{spent}, and this one would pass its limit")
+            raise CannotRun("this fit", f"{spent}; one more fit would pass the limit")
 
 
 def pay(spend: Spend | None, problem: Problem, mechanism: str, ledger: Ledger | None) -> None:
-    """Write a fit into its ledger and every budget that holds, all or none, and count it here.
+    """Record a fit in its ledger and in every active budget, or in none, and count it here.
 
     Parameters
     ----------
     spend : Spend or None
-        None where no epsilon describes it.
+        Cost of the fit. None if no epsilon describes the fit.
     problem : Problem
     mechanism : str
-        Text of the variant.
+        Text of the mechanism variant.
     ledger : Ledger or None
-        Where there is none, the second fit of a process that no budget counts warns.
+        Ledger of the fit. Without a ledger or a budget, the second fit of a process warns.
 
     Raises
     ------
     DpvizError
-        If the ledger or a budget refuses; nothing is then spent.
+        If the ledger or a budget refuses the fit; then no budget is used.
     """
     own, budgets = [] if ledger is None else [ledger], _budgets()
     if spend is None and (own or budgets):
-        raise CannotRun(mechanism, "no epsilon describes it, so no ledger can take it down")
+        raise CannotRun(mechanism, "no epsilon bounds its loss, so a ledger cannot record it")
     for folder, limit in budgets.items():
         one = Ledger(folder / _FILE)
-        with suppress(LedgerError):  # another fit made it, maybe of another process
+        with suppress(LedgerError):  # Another fit, maybe in another process, created the ledger.
             one.create(
                 limit, problem.relation, "composed", unit=problem.unit, rows=problem.rows_a_person
             )
@@ -197,30 +197,30 @@ def pay(spend: Spend | None, problem: Problem, mechanism: str, ledger: Ledger | 
         _HERE.warned |= second
     if second:
         warnings.warn(
-            f"{spending()}: each fit, also by a clone, is a release of its own, and "
-            "over the same people they add up. dpviz.spending() tells the total at any time, and "
-            "dpviz.budget limits it.",
+            f"{spending()}. Each fit, including the fit of a clone, is a new release, and "
+            "costs for the same people add up. dpviz.spending() returns the total at any "
+            "time, and dpviz.budget limits it.",
             PrivacyWarning,
             stacklevel=4,
         )
 
 
 def carried() -> tuple[int, dict[str, tuple[float, float]]]:
-    """Return what an estimator takes along to another process: whose budgets hold."""
+    """Return the active budgets, which an estimator carries to another process."""
     return os.getpid(), {str(f): (one.epsilon, one.delta) for f, one in _budgets().items()}
 
 
 def received(state: tuple[int, dict[str, tuple[float, float]]]) -> None:
-    """Let the budgets hold here that an estimator from another process came with."""
+    """Activate the budgets that an estimator brings from another process."""
     process, folders = state
-    # a copy within the process brings nothing: its budgets hold already
+    # A copy within the same process finds its budgets active already.
     if process != os.getpid():
         with _HERE.lock:
             _HERE.budgets = {Path(folder): Budget(*one) for folder, one in folders.items()}
 
 
 def _budgets() -> dict[Path, Budget]:
-    """Return the budgets that hold by their folders; one whose ``with`` has ended is gone."""
+    """Return the active budgets by folder; a budget ends with its ``with`` block."""
     with _HERE.lock:
         return {folder: limit for folder, limit in _HERE.budgets.items() if folder.is_dir()}
 

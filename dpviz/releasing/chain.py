@@ -1,16 +1,16 @@
-r"""A whole release drawn again: the mean that it centres on, its count, its matrix.
+r"""Simulate whole releases: the released mean, the released count and the noisy matrix.
 
-What is said of a release, before it (`dpviz.releasing.predicting`, from the rows) or after it
-(`dpviz.releasing.reading`, from its file), is counted over releases that are drawn here, all noise
-of each from one named stream. Noise is continuous in the place of discrete.
+Statements about a release use simulated releases, before it (`dpviz.releasing.predicting`, from the
+rows) and after it (`dpviz.releasing.reading`, from its file). Each simulated release takes all
+noise from one named stream; continuous noise replaces discrete noise.
 
-An interval from B of them is closed by order statistics: of B + 1 numbers in random order the last
-one lies below the r-th smallest of the others with a chance of r/(B + 1), whatever their law.
+An interval from B simulated releases uses order statistics. Of B + 1 numbers in random order, the
+last lies below the r-th smallest of the others with a chance of r/(B + 1), whatever their law.
 
-The error e of a released mean is common to all rows. Where no row is longer than the row bound, the
-moment about the mean that was released is :math:`\Sigma + ee'`, whose second part has a known law.
-Where rows are cut to a length, e turns every row, and by how much in which direction is a matter of
-how rows lie, which no release tells. Then nothing is said of a component by itself.
+The error e of a released mean is common to all rows. If no row is longer than the row-norm bound,
+the moment about the released mean is :math:`\Sigma + ee'`, whose second term has a known
+distribution. If rows are clipped to a length, e turns every row. The size and direction of the turn
+depend on the rows, which no release reveals. Then dpviz states nothing about a single component.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _BITS = 20
 
 @dataclass(frozen=True)
 class Size:
-    """How large noise is: on the sum of rows, on their count and on X'X, in row bounds.
+    """Size of the noise on the sum of rows, on their count and on X'X, in row-norm bounds.
 
-    Each over n is what is added; of a law of scale 1, but for `off`, which is the standard
-    deviation on X'X off the diagonal.
+    Each size over n multiplies noise from a distribution of scale 1. Only `off` is a standard
+    deviation, for X'X off the diagonal.
     """
 
     law: Law
@@ -68,13 +68,13 @@ class Size:
 
     @classmethod
     def of(cls, options: ReleaseOptions, schema: Schema, d: int) -> Size:
-        """Return the noise of a release that could be made."""
+        """Return the noise size of a planned release."""
         law = Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
         relation, rows = Relation(options.relation), schema.rows_a_person or 1
         share = options.mean_share if options.center == PRIVATE else 0.0
         of_count = COUNT_SHARE if schema.person else 0.0
         left = 1 - share - of_count - options.picture
-        # whatever the grid is: it cancels
+        # The number of bits of the grid cancels, so any number gives the same result.
         length = mean_side(law, relation, d, _BITS, rows, share=share).sensitivity
         of_mean = length / (OTHER_WEIGHT << (2 * _BITS))
         if law is Law.NORMAL:
@@ -93,7 +93,7 @@ class Size:
 
     @classmethod
     def of_release(cls, release: Mapping[str, Any]) -> Size:
-        """Return the noise of a release that was made, from its file."""
+        """Return the noise size of a finished release, from its file."""
         noise, beside = release["noise"], {}
         law, unit = Law(noise["law"]), OTHER_WEIGHT * 4.0 ** noise["grid_bits"]
         for side in release.get("beside", ()):
@@ -102,22 +102,22 @@ class Size:
         return cls(law, beside.get(MEAN, 0.0), beside.get(COUNT, 0.0), entry)
 
     def edge(self, d: int, people: int, how: Transform | None) -> float:
-        """Return how long a step between eigenvalues all noise together may have made.
+        """Return the largest step between eigenvalues that all noise together may have made.
 
         Parameters
         ----------
         d : int
         people : int
-            About as many rows as count.
+            Approximate number of rows that the release uses.
         how : Transform or None
-            How rows are bounded around the centre that is released; None where it was stated.
+            Bounds on rows around the released centre; None if the centre was stated.
 
         Returns
         -------
         float
-            In squared row bounds: the noise edge of the matrix and, where the mean is released,
-            the squared length of its error, which 95 of 100 do not pass. Infinite where the error
-            turned rows that are cut to a length.
+            Step in squared row-norm bounds. The step is the edge of the matrix's noise spectrum
+            plus, if the mean is released, the squared length of the mean's error, which 95 in 100
+            releases do not exceed. Infinite if the error turned rows that are clipped to a length.
         """
         of_matrix = noise_edge(self.off / people, d)
         if how is None:
@@ -137,17 +137,17 @@ def simulated(
     k: int,
     draws: range,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield k + 1 eigenvalues, or all d, and k components of releases; both descending.
+    """Yield k + 1 (at most d) eigenvalues and k components of simulated releases, descending.
 
     Parameters
     ----------
     moment : callable
-        From the noise on the sum of rows and, at its end, on their count, both over ``people``,
-        shape (d + 1,), to the moment about the centre that follows; shape (d, d).
+        Function that returns the moment about the resulting centre, shape (d, d), from noise of
+        shape (d + 1,): on the sum of rows and, at its end, on their count, both over ``people``.
     size : Size
     d, people, k : int
     draws : range
-        Which ones; every epsilon and every pipeline meets the same noise.
+        Numbers of the simulated releases; every epsilon and every pipeline uses the same noise.
     """
     shown = min(k + 1, d)
     for at in draws:
@@ -155,42 +155,41 @@ def simulated(
         vector, matrix = _standard(size.law, d, at)
         beside = np.append(size.mean * vector[:d], size.count * vector[d]) / people
         noisy = moment(beside) + size.entry * matrix / people
-        # the first ones alone: LAPACK orders them ascending
+        # Only the largest eigenvalues are computed. LAPACK returns them in ascending order.
         heights, bases = scipy.linalg.eigh(noisy, subset_by_index=(d - shown, d - 1))
         yield heights[::-1], bases[:, ::-1][:, :k]
 
 
 def below(draws: FloatArray, share: float = CONFIDENCE) -> Any:
-    """Return what one more draw exceeds with a chance of at most 1 - share, along the first axis.
+    """Return the limit, along axis 0, that a new value exceeds with chance at most 1 - share.
 
     Parameters
     ----------
     draws : ndarray of shape (B, ...)
     share : float
-        The chance is exactly that where share (B + 1) is whole.
+        The chance is exactly 1 - share if share (B + 1) is whole.
     """
     rank = min(math.ceil(share * (len(draws) + 1) - 1e-9), len(draws))
     return np.sort(draws, axis=0)[rank - 1]
 
 
 def between(draws: FloatArray) -> tuple[Any, Any]:
-    """Return where one more draw lies with a chance of 95 in 100, as much above as below."""
+    """Return limits that contain a new value with a chance of 95 in 100, with equal tails."""
     tail = (1 + CONFIDENCE) / 2
     return -below(-draws, tail), below(draws, tail)
 
 
 def turned_to(truth: FloatArray, components: FloatArray) -> FloatArray:
-    """Return components turned to the side of others, as none has a sign of its own."""
+    """Return components with signs matched to ``truth``, because a sign is arbitrary."""
     signs = np.sign((components * truth).sum(0))
     return np.asarray(components * np.where(signs == 0, 1, signs))
 
 
 def _standard(law: Law, d: int, draw: int) -> tuple[FloatArray, FloatArray]:
-    """Return one draw of standard noise: d + 1 numbers for the rows' sum and count, and X'X's."""
-    # one stream a draw, so that every epsilon and every pipeline meets the same noise
+    """Return standard noise: d + 1 numbers for the rows' sum and count, and a matrix for X'X."""
     rng = generator(0, "a release that may be", draw)
     if law is Law.NORMAL:
-        # with its transpose: standard deviation 1 off the diagonal, sqrt 2 on it
+        # A matrix plus its transpose has the std 1 off the diagonal and the std sqrt 2 on it.
         square = rng.standard_normal((d, d)) / math.sqrt(2)
         return rng.standard_normal(d + 1), square + square.T
     upper = np.triu(rng.laplace(size=(d, d)))

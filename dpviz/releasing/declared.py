@@ -1,4 +1,4 @@
-"""What a caller declares of a fit and of the rows, and what the preparation takes for public."""
+"""Declarations about a fit and its rows, and the public values of the preparation."""
 
 from __future__ import annotations
 
@@ -55,23 +55,23 @@ from dpviz.releasing.rows import Reduced, Rows
 AUTO = "auto"
 APPROXIMATE = "approximate-draws"
 FIT_ACCEPT = ACCEPT | {
-    APPROXIMATE: "its draws have the law that was proved only in the limit, and the epsilon of "
-    "that law is what would be written down"
+    APPROXIMATE: "its sampler follows the proved law only in the limit, but the ledger "
+    "would record the epsilon of that law"
 }
-"""What needs an explicit word in a fit with a ledger, and what it means."""
+"""Words that a fit with a ledger must accept explicitly, and their meanings."""
 _BOUND_ALLOWED = (
     "a number from 1e-100 to 1e100 that was known before anybody looked at the data, "
     f"{PRIVATE!r}, 'adaptive', {FROM_DATA!r}, or None for mechanisms that need none"
 )
 _BOUNDS_WORDS = f"LOW:HIGH, the path of a CSV or Parquet file, {PRIVATE!r} or {FROM_DATA!r}"
 _NOBODY: Mapping[str, Any] = {"default": None, "optional": False, "required": True}
-"""Of a parameter that may be None, where nobody says."""
-# here a budget is spent: the short words of a comparison (mean, max) take nothing from data
+"""Options of a parameter that is None if the caller does not state it."""
+# A fit cannot use a comparison's short words (mean, max), because they read data at no cost.
 _WORDS = {UNDECLARED: "none", PRIVATE: "private", FROM_DATA: "of the rows"}
 
 
 class PrivacyWarning(UserWarning):
-    """Something that the guarantee of a release does not cover.
+    """Warning about something that the guarantee of a release does not cover.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class PrivacyWarning(UserWarning):
 
 
 def _row_bound(value: Any) -> Any:
-    """Return a row bound in canonical text; taken from the data by its whole name alone."""
+    """Return a row-norm bound in canonical text; only `FROM_DATA` takes the bound from the data."""
     try:
         radius = row_bound_of(value)
     except InvalidSetting:
@@ -95,7 +95,7 @@ def _row_bound(value: Any) -> Any:
 
 
 def _bounds(value: Any) -> str | FeatureBounds:
-    """Return bounds as settings keep them; those of a file are read."""
+    """Return bounds in the form of settings, after reading them if a file is named."""
     found: str | FeatureBounds = bounds_of(value, _BOUNDS_WORDS)
     if isinstance(found, FeatureBounds) or found == PRIVATE or pair_of(found) is not None:
         return found
@@ -118,7 +118,7 @@ def _is_seed(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class FitOptions(Declared):
-    """What a fit is asked: the parameters of `dpviz.PrivatePCA`, checked when one begins."""
+    """The options of a fit: the parameters of `dpviz.PrivatePCA`, checked when a fit begins."""
 
     n_components: int | float | None = given(
         2, "a whole number of at least 1, a share between 0 and 1, or None", _is_count
@@ -155,31 +155,31 @@ class FitOptions(Declared):
         check_shares(self.shares or {})
         if self.variance_share == 0 and is_share(self.n_components):
             raise InvalidSetting(
-                "variance_share", "above 0 where n_components is a share of the variance", 0
+                "variance_share", "above 0, because n_components is a share of the variance", 0
             )
         if self.ledger is not None and self.delta is None:
-            raise InvalidSetting("delta", f"{DELTA_STATED}, where a ledger is given", None)
-        _ = self.named  # refused here where there is none
+            raise InvalidSetting("delta", f"{DELTA_STATED}, if a ledger is given", None)
+        _ = self.named  # Reading `named` raises an error for an unknown name of a mechanism.
         if self.bounds is not None:
             return
         if self.center is None:
-            # around the origin the first component is the mean, whatever the rows vary along
+            # Without centring, the first component is mostly the mean, however the rows vary.
             raise InvalidSetting(
                 "center",
                 f"stated, because no bounds are given: {UNDECLARED!r} if rows are centred "
-                f"already, or {FROM_DATA!r}. With bounds the mean is private",
+                f"already, or {FROM_DATA!r}. If bounds are given, the mean is private",
                 None,
             )
-        # what is bought has to know how far one row reaches, and the bounds say it
+        # Private steps need to know how much one row can change a sum. Only bounds state that.
         for name in ("center", "scale", "row_bound"):
             value = getattr(self, name)
             if value == MIDPOINT or str(value).startswith(PRIVATE):
                 word = value.partition(":")[0]
-                raise InvalidSetting("bounds", f"given where {name} is {word!r}", None)
+                raise InvalidSetting("bounds", f"given if {name} is {word!r}", None)
 
     @property
     def entries(self) -> Entries:
-        """How rows are to be prepared."""
+        """Declared preparation of the rows."""
         share = {**DEFAULT_SHARES, **(self.shares or {})}
         return Entries(
             source_of(self.bounds, share[RANGE]),
@@ -191,11 +191,11 @@ class FitOptions(Declared):
 
     @property
     def named(self) -> Mechanism | None:
-        """The mechanism, where one is named."""
+        """The mechanism that the caller names, or None."""
         return None if self.mechanism == AUTO else parse_variant(self.mechanism)
 
     def from_all(self, d: int) -> bool:
-        """Return whether components are taken from a whole basis of d directions."""
+        """Return whether components are chosen from a complete basis of d directions."""
         k = self.n_components
         return k is None or k == d or is_share(k)
 
@@ -207,18 +207,18 @@ def public_part(
     whole: PreparedMechanism | None,
     names: Sequence[str] = (),
 ) -> tuple[Transform, tuple[str, ...]]:
-    """Return what the preparation takes for public, and the list of it.
+    """Return the public transform of the preparation, and what the fit takes as public.
 
     Parameters
     ----------
     stated : Entries
     rows : Rows or None
-        None where they are not at hand; nothing may then be taken from them.
+        The rows. None if they are not available; then no value may be taken from them.
     d : int
     whole : PreparedMechanism or None
-        None where it is not known yet; nothing may then be paid for.
+        The prepared mechanism. None if it is not known yet; then no step may be private.
     names : sequence of str
-        Of the features, where they have any.
+        Names of the features, if the rows have names.
     """
     low, high = stated.limits(names or [f"column {j + 1}" for j in range(d)])
     private_count = whole is not None and COUNT in whole.preparation.noises
@@ -226,11 +226,11 @@ def public_part(
     assumed = [PADDED if private_count else PEOPLE, unit_words(whose)]
 
     def seen(name: str, what: str) -> Rows:
-        """Return the rows that an entry is taken from, and warn."""
+        """Return the rows from which an entry is taken, after a warning."""
         assumed.append(what)
         warnings.warn(
-            f"{name} is taken from the data and is not private: the guarantee is for people who "
-            "could not change it.",
+            f"{name} is taken from the data and is not private. The guarantee protects only "
+            "people who could not change it.",
             PrivacyWarning,
             stacklevel=5,
         )
@@ -257,33 +257,33 @@ def public_part(
         read = seen("scale", "the feature scales (standard deviations)")
         mean = _mean(read, cut.cut)
         spread = np.sqrt(_mean(read, lambda block: (cut.cut(block) - mean) ** 2))
-        # a constant feature stays as it is, as in scikit-learn's scaler
+        # A constant feature is not scaled, as in scikit-learn's scaler.
         spread[spread == 0] = 1.0
     if isinstance(stated.row_bound, FromData):
-        read = seen("row_bound", "the row bound R (largest row norm)")
+        read = seen("row_bound", "the row-norm bound R (largest row norm)")
         radius = _longest(read, Transform(low, high, middle, spread, np.inf).unbounded)
     elif isinstance(stated.row_bound, Private):
-        radius = 1.0  # another is bought
+        radius = 1.0  # The private row-norm bound is found in a later step.
     elif stated.row_bound != Public():
         radius = stated.row_bound.value
-        assumed.append("the row bound R, as given")
+        assumed.append("the row-norm bound R, as given")
     edge = 0.0 if whole is None else _edge(whole, d)
     return Transform(low, high, middle, spread, radius, centered, edge), tuple(assumed)
 
 
 def _edge(whole: PreparedMechanism, d: int) -> float:
-    """Return the expected largest eigenvalue of the noise on X'X, in squared row bounds."""
+    """Return the expected largest eigenvalue of the noise on X'X, in squared row-norm bounds."""
     edges = whole.mechanism.spectrum_edges(whole.mechanism.calibrate(whole.problem, whole.rest))
     if edges is not None:
         return max(abs(edges[0]), abs(edges[1])) * whole.problem.n
-    # of a mechanism without an edge of its own, that of Gaussian noise stands in its place
+    # If a mechanism does not state the largest eigenvalue of its noise, assume Gaussian noise.
     mu = mu_of(whole.rest) if whole.rest.delta > 0 else whole.rest.epsilon
     return noise_edge(d, whole.problem.relation, mu / whole.problem.together)
 
 
 def _mean(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Return the mean over all rows of a function of each."""
-    # less the first row: sums of numbers far from zero would lose their last digits
+    """Return the mean over all rows of a function of each row."""
+    # One row is subtracted from all, because sums of numbers far from zero would lose digits.
     origin = of(rows.source.fold(lambda: Reduced(lambda block: block[:1], _first)).value)[0]
     total = rows.source.fold(lambda: Reduced(lambda block: (of(block) - origin).sum(0), np.add))
     mean: FloatArray = origin + total.value / rows.n
@@ -291,7 +291,7 @@ def _mean(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> FloatArray:
 
 
 def _longest(rows: Rows, of: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the largest length of a row after a change of each; 1 where all are zero."""
+    """Return the largest row length after a transform of each row; 1 if all rows are zero."""
     found = rows.source.fold(lambda: Reduced(lambda block: lengths_of(of(block)).max(), np.maximum))
     return float(found.value) or 1.0
 

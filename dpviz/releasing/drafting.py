@@ -1,4 +1,4 @@
-"""A first schema, taken from a table: what a person then makes public by editing it."""
+"""Draft a first schema from a table, which a person then edits and publishes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Scales: TypeAlias = Sequence[Sequence[str]]
 _SAMPLE_BYTES = 1 << 19
 _SAMPLE_LINES = 500
 _GROUPED = {mark: re.compile(rb"[+-]?\d{1,3}(?:[%b]\d{3})*" % mark.encode()) for mark in DECIMALS}
-"""Numbers that a mark could divide by thousands."""
+"""Numbers in which a decimal mark could also separate thousands."""
 _MISSING = {marker.encode() for marker in MISSING_MARKERS}
 
 
@@ -55,20 +55,20 @@ def draft(
     ----------
     table : Table, Path, bytes-like or binary file
     name : str
-        What messages call it.
+        Name of the table, for messages.
     bounds : pair of float, FeatureBounds, "data" or "none"
-        The same for every column, stated one by one, taken from its smallest and largest number,
-        or left open: then only the start of a text is read.
+        One pair for every column, bounds for each column, "data" for each column's smallest and
+        largest number, or "none". With "none", only the start of a text is read.
     most_bytes : int, optional
-        The longest text that is read to its end.
+        Length of the longest text that dpviz reads in full.
     levels : sequence of sequence of str
-        Scales, each with its words from the least to the most: a column of such words is one of
-        numbers.
+        Scales of ordered words; each scale lists its words from the least to the most. A column of
+        such words counts as numbers.
 
     Returns
     -------
     Schema
-        Marked as taken from the data, but for a table whose bounds are public.
+        Schema that is marked as taken from the data, unless the table's bounds are public.
     """
     public = public_schema(table) if isinstance(table, Table) else None
     if public is not None and bounds == "data":
@@ -76,11 +76,11 @@ def draft(
     outline, start = _outline(table, name, levels)
     if bounds == "none":
         used = outline
-        if start is not None:  # unpacked, whatever the file is
+        if start is not None:  # `start` has the first bytes, already unpacked.
             used = replace(
                 _measured(replace(outline, packing="text"), start), packing=outline.packing
             )
-        # bounds of words are their number
+        # The bounds of a rating scale are left out as well, because they follow from its words.
         found = replace(used, columns=tuple(replace(c, low=None, high=None) for c in used.columns))
     else:
         if most_bytes is not None and not (start is None or isinstance(table, Table)):
@@ -89,17 +89,17 @@ def draft(
                 left -= len(chunk)
                 if left < 0:
                     raise InvalidTable(
-                        f"{name} holds more than {most_bytes >> 20} MiB of text, the most that is "
-                        "read here. State the bounds, or keep fewer rows or columns."
+                        f"{name} holds more than {most_bytes >> 20} MiB of text, the most that "
+                        "dpviz reads here. State the bounds, or keep fewer rows or columns."
                     )
         used = _measured(outline, table)
         found = used if isinstance(bounds, str) else with_bounds(used, bounds)
-    # the columns of a table of ours are public, and so is what the caller says of them
+    # The columns of a built-in table are public, and so is what the caller states about them.
     return replace(found, from_data=isinstance(bounds, str) or not isinstance(table, Table))
 
 
 def _outline(table: TableInput, name: str, levels: Scales) -> tuple[Schema, bytes | None]:
-    """Return how a table is written, columns that could hold numbers in use, and a text's start."""
+    """Return the outline schema, in which possibly numeric columns are used, and a text's start."""
     if isinstance(table, Table):
         own = tuple(Column(found) for found in clean_names(table.columns)[0])
         return Schema(own, **public_labels(table)), None
@@ -114,14 +114,15 @@ def _outline(table: TableInput, name: str, levels: Scales) -> tuple[Schema, byte
 
 
 def _of_text(source: Source, levels: Scales, *, sheet: bool) -> tuple[Schema, bytes]:
-    """Return how a text is written, judged on its start as Explore judges it, and the start."""
+    """Return the outline schema of a text, judged on its start as in Explore, and the start."""
     start: bytes = source.open_text().read(_SAMPLE_BYTES)
-    if is_json(start):  # as delimited text, its cells would be names of columns
+    if is_json(start):  # A CSV reader would take JSON for names of columns.
         raise InvalidTable(
-            f"{source.name} is JSON, which a release does not read; save it as CSV or as Parquet."
+            f"{source.name} is JSON, and a release does not read JSON. Save the table as "
+            "CSV or Parquet."
         )
     if len(start) == _SAMPLE_BYTES and b"\n" in start:
-        # whole lines: the last one was cut by the sample and not by the file
+        # The bytes end in the middle of a line, so only the whole lines before it are used.
         start = start[: start.rindex(b"\n") + 1]
     head, encoding = _as_utf8(start)
     layout = detect(Text.whole(source.name, head), sheet=sheet)
@@ -145,7 +146,7 @@ def _of_text(source: Source, levels: Scales, *, sheet: bool) -> tuple[Schema, by
 
 
 def _as_utf8(start: bytes) -> tuple[bytes, str]:
-    """Return the start of a text in UTF-8, and how it was encoded."""
+    """Return the start of a text in UTF-8, and its original encoding."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
@@ -156,14 +157,14 @@ def _as_utf8(start: bytes) -> tuple[bytes, str]:
 
 
 def _with_marks(plain: Schema, rows: Sequence[Sequence[bytes]]) -> Schema:
-    """Return the schema with the marks under which most cells are numbers."""
+    """Return the schema with the decimal and thousands marks that read most cells as numbers."""
     best, most = plain, -1
     for thousands, mark in product(THOUSANDS, (".", ",")):
         if thousands == mark:
             continue
         tried = replace(plain, decimal=mark, thousands=thousands)
         parse = number_parser(tried)
-        # of equal counts the first stays: a point, and no thousands
+        # If two number formats read equally many cells, the first wins: a decimal point.
         count = sum(math.isfinite(parse(cell)) for row in rows for cell in row)
         if count > most:
             best, most = tried, count
@@ -171,10 +172,10 @@ def _with_marks(plain: Schema, rows: Sequence[Sequence[bytes]]) -> Schema:
 
 
 def _judged(schema: Schema, column: Column, cells: Sequence[bytes], levels: Scales) -> Column:
-    """Return a column with whether it could hold numbers, or words of a scale.
+    """Return a column, marked as used if it could hold numbers or words of a scale.
 
-    It has a decimal mark of its own where more of its cells are numbers under that one, and the
-    mark cannot stand between thousands in all of them.
+    The column gets its own decimal mark if this mark makes more cells numbers, unless in all these
+    cells it could separate thousands.
     """
     cells = [cell for cell in cells if cell not in _MISSING]
     numbers = sum(math.isfinite(number_parser(schema)(cell)) for cell in cells)
@@ -184,7 +185,7 @@ def _judged(schema: Schema, column: Column, cells: Sequence[bytes], levels: Scal
     under = [cell for cell in cells if math.isfinite(parse(cell))]
     if len(under) > numbers and not all(map(_GROUPED[mark].fullmatch, under)):
         column, numbers = other, len(under)
-    # 007 is a code: a number is not written with a zero before it
+    # A cell such as 007 is a code, because numbers have no leading zero.
     coded = any(cell[:1] == b"0" and cell[1:2].isdigit() for cell in cells)
     scale = _scale_of((cell.decode("utf-8", "replace") for cell in cells), levels)
     use = bool(scale) or (2 * numbers >= len(cells) > 0 and not coded)
@@ -192,16 +193,16 @@ def _judged(schema: Schema, column: Column, cells: Sequence[bytes], levels: Scal
 
 
 def _scale_of(texts: Iterable[str], levels: Scales) -> tuple[str, ...]:
-    """Return the first scale that has all of the words; nothing of no words."""
+    """Return the first scale that contains all of the words, or an empty tuple."""
     words = {plain_word(text) for text in texts}
     ranks = ((scale, {plain_word(word) for word in scale}) for scale in levels)
     return next((tuple(scale) for scale, known in ranks if words and words <= known), ())
 
 
 def _line_of_names(head: bytes, layout: Layout) -> tuple[Sequence[str], int | None]:
-    """Return a text's names, and which line holds just them: None where no line does.
+    """Return a text's column names, and the line with just these names (None if there is none).
 
-    A line under the names that is none of the rows, such as units, is skipped with them.
+    A line below the names that is not a row, such as a line of units, is skipped with the names.
     """
     if layout.names is None:
         return [f"column {j + 1}" for j in range(layout.width)], None
@@ -215,7 +216,7 @@ def _line_of_names(head: bytes, layout: Layout) -> tuple[Sequence[str], int | No
 
 @dataclass
 class _Seen:
-    """What stands in one column: codes for "missing" apart."""
+    """Range and number of a column's values, without codes for "missing"."""
 
     low: float = math.inf
     high: float = -math.inf
@@ -223,9 +224,9 @@ class _Seen:
     counts_rows: bool = True
 
     def add(self, values: FloatArray, first: int) -> set[float]:
-        """Look at more cells; return the codes among them."""
+        """Add more cells; return those that are codes for "missing"."""
         numbers = values[np.abs(values) <= LARGEST]
-        # row numbers, from 0 or 1
+        # A column that counts the rows may start at 0 or at 1, so both are tested.
         steps = values - np.arange(first, first + len(values))
         start = steps[0] if len(steps) else 0.0
         self.counts_rows = self.counts_rows and start in (0, 1) and bool((steps == start).all())
@@ -237,7 +238,7 @@ class _Seen:
 
 
 def _measured(outline: Schema, table: TableInput) -> Schema:
-    """Return a schema with the bounds that the table's own numbers have."""
+    """Return a schema with bounds from the table's own numbers."""
     used = outline.used
     if not used:
         return outline
@@ -257,12 +258,12 @@ def _measured(outline: Schema, table: TableInput) -> Schema:
 
 
 def _bounded(column: Column, seen: _Seen, codes: set[float], n: int) -> Column:
-    """Return a column with bounds around its numbers; out of use where they say nothing."""
+    """Return a column with bounds around its numbers, or unused if they carry no information."""
     if column.levels:
         return column
     low, high = seen.low, seen.high
     missing = [code for code in sorted(codes) if seen.count >= 3 and far_from(code, low, high)]
-    for code in codes - set(missing):  # a number like any other
+    for code in codes - set(missing):  # A code outside `missing` counts as a number.
         low, high = min(low, code), max(high, code)
     if not low < high or (seen.counts_rows and n >= 3):
         return replace(column, use=False)
@@ -271,11 +272,11 @@ def _bounded(column: Column, seen: _Seen, codes: set[float], n: int) -> Column:
 
 
 def _outward(low: float, high: float) -> tuple[float, float]:
-    """Return bounds with few digits around two numbers."""
+    """Return bounds with few digits that enclose two numbers."""
     if not math.isfinite(high - low):
         return low, high
     step = 10.0 ** (math.floor(math.log10(high - low)) - 1)
     down, up = math.floor(round(low / step, 6)) * step, math.ceil(round(high / step, 6)) * step
-    # a step of .1 leaves digits that nobody means
+    # Multiples of a step such as .1 have meaningless last digits, so they are rounded.
     down, up = float(f"{down:.12g}"), float(f"{up:.12g}")
     return min(down, low), max(up, high)

@@ -1,11 +1,11 @@
-"""Rows as whole numbers: what a sensitivity can be proved for on a computer.
+"""Rows as whole numbers, whose sensitivity can be proved on a computer.
 
-A row is cut to its public bounds, moved and divided by public numbers, scaled down to the row bound
-(or to length one, whatever its length) and truncated toward zero on a grid of ``2^-bits`` of it.
-Whatever rounding did on the way, each row is treated by itself, and its squared length is certified
-in whole numbers afterwards: at most ``2^(2 bits)``. Sums of whole numbers have no rounding, so the
-sensitivity of X'X is that of the certified rows and of nothing else. A sum of doubles has no such
-proof.
+A row is clipped to its public bounds, moved and divided by public numbers, scaled down to the
+row-norm bound (or to length one, whatever its length) and truncated toward zero on a grid of
+``2^-bits`` of the row-norm bound. However these steps round, each row is treated by itself. Its
+squared length is then certified in whole numbers: at most ``2^(2 bits)``. Sums of whole numbers
+have no rounding, so the sensitivity of X'X depends on the certified rows alone. A sum of doubles
+has no such proof.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ IntArray = NDArray[np.int64]
 
 BITS_RANGE = (6, 24)
 DEFAULT_BITS = 20
-# Weights of the diagonal and of what is off it: 99/70 is at least sqrt 2, by .005 %.
+# Weights of entries on and off the diagonal. Their ratio 99/70 exceeds sqrt 2 by .005 %.
 DIAGONAL_WEIGHT, OTHER_WEIGHT = 70, 99
-# Rows multiplied at a time by doubles: every partial sum is a whole number of at most 2^52 up to
-# 20 bits, so it is exact in any order; on a finer grid the chunk shrinks.
+# Rows are multiplied in doubles a few at a time: up to 20 bits, each partial sum is a whole number
+# of at most 2^52 and so exact. A finer grid allows fewer rows at a time.
 _EXACT = 2**53
 
 
 class NeedsCoarserGrid(DpvizError):
-    """There are too many rows for whole numbers of 64 bits on this grid."""
+    """Raised if there are too many rows for 64-bit whole numbers on the grid."""
 
 
 def transform_of(stated: Entries) -> Transform:
-    """Return how a row becomes a bounded one, in units of the row bound.
+    """Return the transform that bounds a row, in units of the row-norm bound.
 
     Parameters
     ----------
     stated : Entries
-        Public: bounds of each feature, the numbers that are subtracted and divided by, and a row
-        bound (or `UNIT`). A centre that is paid for is the one that stands for it.
+        Public entries: bounds of each feature, the numbers that are subtracted and divided by, and
+        a row-norm bound (or `UNIT`). A private centre must be replaced by its public stand-in.
     """
     limits, radius = stated.bounds.value, row_bound_in(stated)
     low, high = np.array(limits.low), np.array(limits.high)
@@ -61,17 +61,17 @@ def transform_of(stated: Entries) -> Transform:
 
 
 def row_bound_in(stated: Entries) -> float:
-    """Return the row bound of a release; 1 for rows of length one."""
+    """Return the row-norm bound of a release; 1 for rows of length one."""
     radius = 1.0 if stated.row_bound.value == UNIT else float(stated.row_bound.value)
     if not (0 < radius < np.inf):
-        raise InvalidSetting("row bound", "a finite number above 0", radius, "--row-bound")
+        raise InvalidSetting("row-norm bound", "a finite number above 0", radius, "--row-bound")
     return radius
 
 
 def within_limits(how: Transform) -> Transform:
-    """Return what bounds each row for a sum: the same, or the limits where rows have no bound.
+    """Return the transform that bounds rows for a sum: ``how``, or its limits for unit rows.
 
-    Then entries are in half widths of the limits over sqrt d, so that no row is longer than 1.
+    With limits, entries are in half widths over sqrt d, so that no row is longer than 1.
     """
     if not how.unit:
         return how
@@ -80,26 +80,26 @@ def within_limits(how: Transform) -> Transform:
 
 
 def center_at(mean: FloatArray, how: Transform) -> FloatArray:
-    """Return the centre of the table that a mean of rows `within_limits` is, shape (d,)."""
+    """Return the table's centre for a mean of rows `within_limits`, shape (d,)."""
     to = within_limits(how)
     center: FloatArray = np.clip(to.center + mean * to.scale, to.low, to.high)
     return center
 
 
 def bounded(rows: FloatArray, how: Transform) -> FloatArray:
-    """Return finite rows in units of the row bound, each no longer than 1 up to rounding."""
-    with np.errstate(over="ignore"):  # a quotient too large for a double is a long row
-        # in the order of rows, so that each is summed up by itself wherever it stands
+    """Return finite rows in units of the row-norm bound, each no longer than 1 up to rounding."""
+    with np.errstate(over="ignore"):  # A quotient that overflows only means that a row is long.
+        # Each row lies together in memory, so its sum of squares does not depend on its position.
         return how.inside(np.ascontiguousarray(rows, dtype=np.float64))
 
 
 def bits_for(n: int, bits: int | None) -> int:
-    """Return the grid in force for n rows: the one asked for, or the finest usual one that fits.
+    """Return the grid for n rows: the requested grid, or the finest usual grid that fits.
 
     Raises
     ------
     NeedsCoarserGrid
-        If the weighted sums of n rows could pass 2^62 on it.
+        If the weighted sums of n rows could exceed 2^62 on the grid.
     """
     asked = DEFAULT_BITS if bits is None else bits
     low, high = BITS_RANGE
@@ -110,7 +110,7 @@ def bits_for(n: int, bits: int | None) -> int:
         fitting -= 1
     if fitting < low or (bits is not None and fitting < asked):
         most = (2**62 - 1) // (OTHER_WEIGHT * 4**asked)
-        advice = f"; a grid of {fitting} bits takes them" if fitting >= low else ""
+        advice = f"; a grid of {fitting} bits allows this many" if fitting >= low else ""
         raise NeedsCoarserGrid(
             f"n must be at most {most:,} on a grid of 2^-{asked}, so that sums fit 64 bits; got "
             f"{n:,}{advice}."
@@ -124,22 +124,22 @@ def quantised(rows: FloatArray, how: Transform, bits: int) -> IntArray:
     Parameters
     ----------
     rows : ndarray of shape (n, d)
-        Finite, in units of the table.
+        Finite rows, in the units of the table.
     how : Transform
-        With the row bound in its scale, as `transform_of` has it.
+        Transform whose scale includes the row-norm bound, as from `transform_of`.
     bits : int
 
     Returns
     -------
     ndarray of shape (n, d), int64
-        Truncated toward zero, in units of ``row_bound / 2^bits``. What lay outside the bounds is
-        cut to them; nobody is told how many rows that were.
+        Rows truncated toward zero, in units of ``row_bound / 2^bits``. Values outside the bounds
+        are clipped; the number of clipped rows is not reported.
     """
     unit, most = float(2**bits), 4**bits
     whole: IntArray = np.trunc(bounded(rows, how) * unit).astype(np.int64)
-    # Certified in whole numbers: truncation shrinks, and a row that rounding left too long shrinks
-    # by one step of the grid in each entry until it fits. |entry| <= 2^24 + 1, so squares are safe.
-    # What no double of a finite row can become is no row: 0 before its square could wrap around.
+    # Lengths are checked in whole numbers. A row that rounding left too long shrinks by one grid
+    # step in each entry until it fits. |entry| <= 2^24 + 1, so squares are safe. Only a row that is
+    # not finite has larger entries: they become 0 before their squares wrap around.
     whole[((whole > 2**bits + 1) | (whole < -(2**bits) - 1)).any(axis=1)] = 0
     for _ in range(4):
         long = (whole * whole).sum(axis=1) > most
@@ -151,12 +151,12 @@ def quantised(rows: FloatArray, how: Transform, bits: int) -> IntArray:
 
 
 def second_moment(whole: IntArray, bits: int) -> IntArray:
-    """Return X'X of whole-number rows, exactly.
+    """Return the exact X'X of whole-number rows.
 
     Parameters
     ----------
     whole : ndarray of shape (n, d), int64
-        From `quantised`, on the same grid.
+        Rows from `quantised`, on the same grid.
     bits : int
 
     Returns

@@ -1,24 +1,24 @@
-"""A ledger: a file that says what has been spent on one table, and how much may be.
+"""A ledger: a file that records the budget used on one table, and its limit.
 
 The file is text, one JSON object a line. Its heading holds what never changes: the limit, how
-spends add up, the neighbouring relation, who counts as one (a row), a schema if one was fixed, and
-a secret salt. Then comes a line for each spend, one for each table that it is about, and one that
-closes a spend for each file that was written of it: release, card, and page to print. Every line
-carries a digest of itself and the line before, so the digest of the last one, the head, stands for
-all of it: a line that was changed, lost in the middle or written without the lock is noticed in the
-file. The head stands beside the file too (``.head``), in the name of each kept release
-(``.releases``) and in the release itself, so that a ledger behind any of them is refused.
+spends add up, the neighbouring relation, the protected unit (a row or a person), a schema if one
+was fixed, and a secret salt. Further lines record each spend, each table of the ledger, and each
+file of a spend: release, privacy card and page to print. A file's line completes its spend.
+Every line carries a digest of itself and the previous line, so the last digest, the head, covers
+the whole file. The head reveals a line that was changed, lost in the middle or written without the
+lock. The head is also stored beside the file (``.head``), in the name of each stored release
+(``.releases``) and in the release itself. A ledger older than any stored head is refused.
 
-A spend is written before the data is touched: a process that is killed leaves at most a spend
-without a release, never a release without a spend. One that is killed between a release and the
-line that closes it leaves a spend that counts and a file that nothing vouches for. A new version of
-the file is written beside it, flushed to the disk and put in place of the old one, whole or not at
-all, while a lock keeps every other process out. A spend never makes a ledger.
+A spend is written before the data is touched: a killed process leaves at most a spend without a
+release, never a release without a spend. A process killed between a release and the line for its
+file leaves a spend that counts and a release file that no line confirms. A new version of the
+ledger is written beside the old file, flushed to the disk and then replaces it as a whole. A lock
+excludes every other process. A spend never creates a ledger.
 
-A table is known by a keyed digest of its bytes, under the heading's salt. It tells nothing to
-whoever has no salt. Whoever holds the ledger and knows all rows but one can try what the last one
-is: a ledger is as secret as its table, and only its owner may read it. None of this holds against
-somebody who may write all of these files: digests show mistakes, not a forger.
+A table is identified by a digest of its bytes, keyed by the heading's salt. Without the salt the
+digest reveals nothing. Anyone who holds the ledger and knows all rows except one can test guesses
+for this row. So a ledger is as secret as its table, and only its owner may read it. Nothing here
+protects against somebody who may write all of these files: digests reveal mistakes, not forgery.
 """
 
 from __future__ import annotations
@@ -56,64 +56,64 @@ _FORMAT = 3
 _WAIT_SECONDS = 60.0
 _START = "dpviz ledger"
 _UNFINISHED = ".unfinished"
-# A limit reached to the last rounding is kept to; 1e-12 of it is no privacy.
+# Rounding may lift a total above its limit. An excess of 1e-12 of the limit is harmless.
 _ROUNDING = 1e-12
 _COMPOSED_ROOM = 1 + 1e-9
 _SHORT = 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,60}")
 _KEPT = re.compile(rf"(\d{{6,}})-([0-9a-f]{{{_SHORT}}})\.json")
 _NOTHING = "nothing was spent"
-_LOST = "it was cut, or an old copy was put in its place"
-_OTHER = "it went on from an old copy, or from another ledger"
+_LOST = "it was truncated, or replaced by an old copy"
+_OTHER = "it continued from an old copy, or from another ledger"
 
 _Head: TypeAlias = tuple[int, str]
 _Kept: TypeAlias = tuple[int, str, Path]
 
 
 class LedgerError(DpvizError):
-    """A ledger cannot be read, or will not pay; the message says why in one sentence."""
+    """Raised if a ledger cannot be read, or refuses a spend; the message states the reason."""
 
 
 class LedgerDamaged(LedgerError):
-    """A line is not what was written."""
+    """Raised if a line differs from the line that was written."""
 
 
 @dataclass(frozen=True)
 class Spend:
-    """One spend of a ledger.
+    """One use of a ledger's budget, called a spend.
 
     Attributes
     ----------
     mechanism : str
-        Text of the variant.
+        Text of the mechanism variant.
     epsilon, delta : float
-        What is spent.
+        The budget that the spend uses.
     rho : float or None
-        The zCDP parameter, where the release has one.
+        The zCDP parameter, if the release has such a parameter.
     purpose : str
-        What kind: ``release``, ``fit`` of an estimator, or the user's own words.
+        Kind of spend: ``release``, ``fit`` of an estimator, or the user's own words.
     settings : str
         Digest of all settings of the release; empty if not given.
     schema : str
-        Digest of what was declared of the table; empty if not given.
+        Digest of the declarations about the table; empty if not given.
     table : str
-        Its fingerprint, from `Ledger.fingerprint`; empty for rows that came as an array.
+        Fingerprint of the table, from `Ledger.fingerprint`; empty for rows that came as an array.
     token : str
-        Of the form that was sent, which is spent once; empty without one.
+        Token of the submitted form, which allows one spend; empty without a form.
     approximate : bool
-        Whether the draw is of the right law only in the limit.
+        Whether the sampler follows the proved distribution only in the limit.
     stated_purpose, by : str
-        What it is for and who asked for it, in their own words; empty where nobody said.
+        The purpose, and the person who requested the release, as typed; empty if not stated.
     rows : int or None
-        Most rows of a person that it is calibrated for; 0 where it holds whatever their number is,
-        as for rows or where a column cuts those of each person; None where nobody says.
+        Maximum number of rows of a person for which the noise is calibrated. 0 if any number is
+        allowed, as for rows or if a column limits each person's rows; None if not stated.
     noise : (float, int, int) or None
-        Scale, sensitivity and number of coordinates of discrete Gaussian noise, by which it is
-        priced for a person with more rows.
+        Scale, sensitivity and number of coordinates of discrete Gaussian noise. The three numbers
+        give the cost for a person with more rows.
     composed : Composed or None
-        What it does, for a ledger that composes; where it is None its epsilon and delta count.
+        Losses, for a ledger that composes; if None, only epsilon and delta are used.
     when : str
-        Date and time of the writing, UTC, ISO 8601; empty before.
+        Date and time at which the spend was written, UTC, ISO 8601; empty before.
     """
 
     mechanism: str
@@ -138,20 +138,20 @@ class Spend:
 
     @property
     def releases(self) -> bool:
-        """Whether a release is kept of it, if all went well."""
+        """Whether a release should be stored for this spend."""
         return self.purpose == RELEASE
 
     def priced(self, rows: int | None) -> Spend:
-        """Return what this costs a person with some rows, which may be more than it is made for.
+        """Return the cost for a person with more rows than the noise is calibrated for.
 
         Notes
         -----
-        A person of c m rows is changed in c steps of m rows, so that what was calibrated for m
-        moves by at most c times its sensitivity in any norm, for whole c or not: m counts rows,
-        and each moves it by at most an m-th of the sensitivity. Discrete Gaussian noise of the same
+        Changing a person of c m rows takes c steps of m rows. A statistic calibrated for m rows
+        moves by at most c times its sensitivity in any norm, even if c is not whole: each row moves
+        the statistic by at most an m-th of the sensitivity. Discrete Gaussian noise of the same
         scale then has c^2 rho and is within the same distance of rounded noise, so the lesser of
-        the two proofs holds at delta; a pure epsilon becomes c epsilon. Of any other release with a
-        rho, a group of c whole steps has c^2 rho; nothing else is priced.
+        the two proofs holds at delta; a pure epsilon becomes c epsilon. For any other release with
+        a rho, a group of c whole steps has c^2 rho. No other cost is known.
         """
         if not self.rows or rows is None or rows <= self.rows:
             return self
@@ -161,22 +161,22 @@ class Spend:
             return replace(self, epsilon=epsilon, rho=rho_of_pure(epsilon), composed=None)
         if self.rho is None:
             raise LedgerError(
-                f"what {self.mechanism} costs a person of {rows_words(rows)} is not known; "
-                f"{_NOTHING}."
+                f"the privacy cost of {self.mechanism} for a person with {rows_words(rows)} "
+                f"is not known; {_NOTHING}."
             )
         rho = (math.ceil(rows / self.rows) if self.noise is None else times) ** 2 * self.rho
         found = Budget(epsilon_of_rho(rho, self.delta), self.delta)
         if self.noise is not None:
             scale, sensitivity, coordinates = self.noise
-            # up: as whole numbers, which no rounding makes less
+            # The division rounds up in whole numbers, which lose no digits.
             moved = -(-sensitivity * rows // self.rows)
             exact = proved_epsilon(found, scale, moved, coordinates)
             found = found if exact is None else Budget(exact, self.delta)
-        # never below what it costs persons of fewer rows
+        # A person with several rows must never cost less than a person with fewer rows.
         return replace(self, epsilon=max(found.epsilon, self.epsilon), rho=rho, composed=None)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the spend as it stands in the file."""
+        """Return the spend in the form of the file."""
         done = self.composed and [
             [_written(part) for part in self.composed.parts],
             [[*_written(loss.profile), loss.relation] for loss in self.composed.known],
@@ -219,13 +219,13 @@ _KINDS: Mapping[str, Any] = {
 
 
 def writable(composed: Composed | None) -> Composed | None:
-    """Return what a file can hold; None where a profile is its author's own, and epsilons add."""
+    """Return losses that a file can hold; None for a custom profile, so that epsilons add up."""
     known = () if composed is None else (loss.profile for loss in composed.known)
     return None if any(type(one) not in _KINDS.values() for one in known) else composed
 
 
 def _written(one: object) -> list[Any]:
-    # JSON has no infinity, which is what a width has that is not stated
+    # JSON has no infinity. An infinite width was never stated, so it is left out.
     return [type(one).__name__, {name: v for name, v in vars(one).items() if v != math.inf}]
 
 
@@ -243,37 +243,37 @@ def _composed(written: Any) -> Composed | None:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a ledger says.
+    """The contents of a ledger.
 
     Attributes
     ----------
     limit : Budget
-        The most that may be spent.
+        The largest total budget.
     account : str
-        ``basic`` adds epsilons and deltas; ``zcdp`` adds rhos and quotes epsilon at the limit's
-        delta, as ``composed`` does by all that was done. Fixed when the ledger is made, so that
-        nobody picks the kinder one afterwards.
+        ``basic`` adds epsilons and deltas; ``zcdp`` adds rhos and states epsilon at the limit's
+        delta; ``composed`` composes all losses at the limit's delta. The method is fixed when the
+        ledger is created, so that nobody picks the lowest total afterwards.
     relation : Relation
-        Under which every spend counts.
+        Neighbouring relation of every spend.
     unit : Unit
-        Who counts as one.
+        The protected unit.
     stated_rows : int or None
-        Most rows of a person, where that was stated when the ledger was made.
+        Maximum number of rows of a person, if stated when the ledger was created.
     schema : str
-        Digest of the only schema that may be released; empty where any may.
+        Digest of the only schema that may be released; empty if any schema may be released.
     purpose : str
-        What the ledger is for, in its owner's words.
+        The ledger's purpose, in its owner's words.
     spends : tuple of Spend
     tables : tuple of str
-        Fingerprints of the tables it is about.
+        Fingerprints of the ledger's tables.
     digests : tuple of str
-        Of every line; the last one is the head.
+        Digest of every line; the last digest is the head.
     heads : tuple of str
-        Of the line of each spend.
+        Digest of the line of each spend.
     closed : frozenset of (int, str, str)
-        Number of a spend, what was written of it, and the SHA-256 digest of that file.
+        Number of the spend, kind of the file written for it, and SHA-256 digest of this file.
     salt : str
-        Key of the fingerprints; a secret.
+        Secret key of the fingerprints.
     """
 
     limit: Budget
@@ -292,35 +292,35 @@ class Contents:
 
     @property
     def identity(self) -> str:
-        """What tells this ledger from every other: the digest of its heading."""
+        """The ledger's identity: the digest of its heading."""
         return self.digests[0]
 
     @property
     def rows(self) -> int | None:
-        """Most rows of a person that all spends count for; None until somebody says."""
+        """Maximum number of rows of a person for which all spends count; None until stated."""
         return self.stated_rows or next((spend.rows for spend in self.spends if spend.rows), None)
 
     @property
     def priced(self) -> tuple[Spend, ...]:
-        """The spends, each at what it costs one of the ledger's persons."""
+        """The spends, each with its cost for a person of this ledger."""
         return tuple(spend.priced(self.rows) for spend in self.spends)
 
     @property
     def who(self) -> str:
-        """Who counts as one, in words."""
+        """The protected unit, in words."""
         some = "" if self.rows is None else f" of at most {rows_words(self.rows)}"
         return f"{self.unit}{some}"
 
     @property
     def total(self) -> tuple[float, float]:
-        """Epsilon and delta of all spends together, by the ledger's account."""
+        """Epsilon and delta of all spends together, by the ledger's accounting."""
         return _total(self.priced, self.account, self.limit)
 
     @property
     def left(self) -> tuple[float, float]:
-        """Epsilon and delta that may still be spent.
+        """Epsilon and delta that further releases may use.
 
-        Under ``zcdp`` what one more release may cost, quoted at the limit's delta.
+        Under ``zcdp``, the largest cost of one more release, stated at the limit's delta.
         """
         if self.account != "zcdp":
             epsilon, delta = self.total
@@ -333,47 +333,47 @@ class Contents:
         return (epsilon_of_rho(rest, room) if rest > 0 else 0.0), room
 
     def number_of(self, token: str) -> int | None:
-        """Return which spend a form became, or None."""
+        """Return the number of the spend for a submitted form, or None."""
         numbers = (at for at, spend in enumerate(self.spends, start=1) if spend.token == token)
         return next(numbers, None)
 
     def written(self, number: int, what: str) -> set[str]:
-        """Return the digests of the files of a kind that were written of a spend."""
+        """Return the digests of the files of one kind that were written for a spend."""
         return {digest for at, kind, digest in self.closed if (at, kind) == (number, what)}
 
     def receipt(self, number: int) -> Receipt:
-        """Return what the ledger said when a spend was written."""
-        # as it stood then: later spends are no part of what it said
+        """Return the ledger's receipt of a spend at the time it was written."""
+        # Costs recorded after this receipt are left out, because the receipt did not include them.
         then = replace(self, spends=self.spends[:number])
         spend, head = self.spends[number - 1], self.heads[number - 1]
         return Receipt(self.identity, number, head, spend, then.total, then.left)
 
     def left_after(self, spend: Spend) -> tuple[float, float]:
-        """Return epsilon and delta that could still be spent after one more."""
+        """Return the epsilon and delta that remain after one more spend."""
         return replace(self, spends=(*self.spends, spend)).left
 
 
 def _rest(limit: float, spent: float) -> float:
-    """Return what is left of a limit; what its roundings leave is nothing."""
+    """Return the remainder of a limit; a remainder within rounding counts as 0."""
     rest = limit - spent
     return rest if rest > limit * _ROUNDING else 0.0
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a ledger says of one spend, and what a release carries of it.
+    """The ledger's statement about one spend, which a release includes.
 
     Attributes
     ----------
     ledger : str
         Identity of the ledger.
     number : int
-        Of the spend, from 1.
+        Number of the spend, from 1.
     head : str
-        Digest of its line, and so of every line before.
+        Digest of the spend's line, which covers every earlier line too.
     spend : Spend
     total, left : (float, float)
-        Epsilon and delta after it.
+        Totals of epsilon and delta after the spend.
     """
 
     ledger: str
@@ -385,16 +385,16 @@ class Receipt:
 
     @property
     def said(self) -> str:
-        """What the ledger says after the spend, in one sentence."""
+        """A sentence on the state of the ledger after the spend."""
         epsilon, delta = self.total
         return (
-            f"This is spend number {self.number} in the ledger, which stands at epsilon "
-            f"{numeral(epsilon, 6)} and delta {numeral(delta, 3)} now and has "
-            f"{numeral(self.left[0], 6)} and {numeral(self.left[1], 3)} left."
+            f"This is spend number {self.number} of the ledger. The ledger has now used "
+            f"epsilon {numeral(epsilon, 6)} and delta {numeral(delta, 3)}; epsilon "
+            f"{numeral(self.left[0], 6)} and delta {numeral(self.left[1], 3)} are left."
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the part of a release's file that is about the ledger."""
+        """Return the ledger's section of a release's file."""
         return {
             "id": self.ledger,
             "spends": self.number,
@@ -407,13 +407,13 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Ledger:
-    """A ledger by its file; the object holds nothing else and may be copied freely.
+    """A ledger, given by its file; the object holds only the path and may be copied freely.
 
     Attributes
     ----------
     path : Path
-        The file, or a symbolic link to it: the link is followed before anything is locked. Beside
-        the file lie ``.lock``, ``.head`` and ``.releases``.
+        The file, or a symbolic link to it. The link is resolved before locking. ``.lock``,
+        ``.head`` and ``.releases`` are beside the file.
     """
 
     path: Path
@@ -422,25 +422,25 @@ class Ledger:
 
     @property
     def file(self) -> Path:
-        """The file itself, whatever links lead to it."""
+        """The file itself, after resolving all links."""
         return Path(os.path.realpath(self.path))
 
     @property
     def folder(self) -> Path:
-        """Where its releases are kept."""
+        """The folder of the ledger's stored releases."""
         return _beside(self.file, ".releases")
 
     @property
     def own_files(self) -> tuple[Path, ...]:
-        """Every path that belongs to the ledger; nothing else may be written there."""
+        """Every path that belongs to the ledger; no other file may be written to these paths."""
         return (self.file, *(_beside(self.file, end) for end in (".lock", ".head", ".releases")))
 
     def kept(self) -> dict[int, Path]:
-        """Return the kept releases by the number of their spend."""
+        """Return the paths of stored releases by spend number."""
         return {number: path for number, _, path in self._kept()}
 
     def name_of(self, receipt: Receipt) -> Path:
-        """Return where the release of a spend is kept."""
+        """Return the path of a spend's stored release."""
         return self.folder / f"{receipt.number:06d}-{receipt.head[:_SHORT]}.json"
 
     # --- what can be done with it -------------------------------------------------------------
@@ -456,31 +456,31 @@ class Ledger:
         schema: str = "",
         purpose: str = "",
     ) -> Contents:
-        """Make an empty ledger that only its owner may read.
+        """Create an empty ledger that only its owner may read.
 
         Parameters
         ----------
         limit : Budget
-            The most that may be spent, ever.
+            The largest total budget; it can never be raised.
         relation : Relation
-            Under which spends count; those under another are refused.
+            Neighbouring relation of the spends; spends under another relation are refused.
         account : str
-            One of `ACCOUNTS`.
+            How spends add up, one of `ACCOUNTS`.
         unit : Unit
-            Who counts as one: a row, or a person, where schemas say how many rows one has.
+            The protected unit: a row, or a person if schemas state how many rows a person has.
         rows : int, optional
-            Most rows of a person; the first release that states a bound says it else.
+            Maximum number of rows of a person; if omitted, the first release with a bound sets it.
         schema : str
-            Digest of the only schema that may be released; empty for any.
+            Digest of the only schema that may be released; empty for any schema.
         purpose : str
-            What it is for.
+            Purpose of the ledger.
 
         Raises
         ------
         LedgerError
-            If the file is there already, or cannot be written.
+            If the file already exists, or cannot be written.
         InvalidSetting
-            If the account is not known, or a zcdp account has no limit with a delta.
+            If the accounting is unknown, or zcdp accounting has no limit with a delta.
         """
         if account not in ACCOUNTS:
             raise InvalidSetting("account", f"one of {', '.join(ACCOUNTS)}", account, "--account")
@@ -490,11 +490,11 @@ class Ledger:
             )
         file = self.file
         with _Lock(file):
-            # lexists: a link whose ledger is away is no free name either
+            # Unlike exists, lexists is true for a broken link, which also means the name is taken.
             if os.path.lexists(file) or _left_of(file):
                 raise LedgerError(
-                    f"ledger {self.path.name} is there already, or what belongs to one: its limit "
-                    "was set when it was made."
+                    f"ledger {self.path.name} or one of its files exists already. "
+                    "The limit of an existing ledger cannot be changed."
                 )
             heading = {
                 "dpviz_ledger": _FORMAT,
@@ -506,7 +506,7 @@ class Ledger:
                 "rows": rows,
                 "schema": schema,
                 "purpose": purpose,
-                # a key, so that nobody tells by trying which table a fingerprint is of
+                # Fingerprints use a secret key, so that nobody can find a table by trying tables.
                 "salt": secrets.token_hex(32),
             }
             lines = [_line(heading, _START)]
@@ -514,25 +514,25 @@ class Ledger:
         return self._parse(lines)
 
     def read(self) -> Contents:
-        """Return what the ledger says.
+        """Return the contents of the ledger.
 
         Raises
         ------
         LedgerError
-            If the file is not there, cannot be read, is damaged, or is behind its own releases.
+            If the file is missing, cannot be read, is damaged, or is older than its own releases.
         """
-        witnesses = self._witnesses()  # first: they must not be ahead of what is read
+        witnesses = self._witnesses()  # Read first, so that no release is newer than the contents.
         contents = self.read_alone()
         for problem in self._behind(contents, witnesses):
             raise LedgerError(f"{problem}; {_NOTHING}.")
         return contents
 
     def read_alone(self) -> Contents:
-        """Return what the file says, whatever lies beside it."""
+        """Return the contents without checking the files beside the ledger."""
         return self._parse(self._lines())
 
     def behind_head(self) -> list[str]:
-        """Return what of the file does not fit the last spend, as beginnings of sentences."""
+        """Return conflicts between the file and its stored head, as beginnings of sentences."""
         last, _ = self._witnesses()
         return self._behind_head(self.read_alone(), last)
 
@@ -544,17 +544,17 @@ class Ledger:
         return made.hexdigest()
 
     def others(self, content: Callable[[], Iterable[bytes]]) -> list[str]:
-        """Return the other ledgers in this one's folder that are about the same table.
+        """Return the other ledgers in this ledger's folder that are about the same table.
 
         Parameters
         ----------
         content : callable
-            Returns the table's bytes, once for each ledger that is about any.
+            Function that returns the table's bytes; called once for each ledger that has a table.
         """
         own, found = self.read().identity, []
         for head in sorted(self.file.parent.glob("*.head")):
             other = Ledger(head.with_suffix(""))
-            # one that cannot be read has a reader of its own, who will be told
+            # An unreadable ledger is skipped, because its own users will see the error.
             with suppress(LedgerError):
                 contents = other.read_alone()
                 if contents.identity == own or not contents.tables:
@@ -564,17 +564,17 @@ class Ledger:
         return found
 
     def bind(self, table: str, purpose: str = "") -> Contents:
-        """Write down that a table is one this ledger is about.
+        """Record that the ledger is about this table.
 
-        The first spend does so by itself; a table whose bytes changed, such as a corrected export
-        of the same people, is added here.
+        The first spend adds its table automatically. Add a table here if its bytes changed, as in a
+        corrected export of the same people.
 
         Parameters
         ----------
         table : str
-            From `fingerprint`.
+            Digest of the table, from `fingerprint`.
         purpose : str
-            Why, in the owner's words.
+            Reason for adding the table, in the owner's words.
         """
         file = self.file
         with _Lock(file):
@@ -587,56 +587,56 @@ class Ledger:
         return self._parse(lines)
 
     def check(self, spend: Spend, relation: Relation, unit: Unit = Unit.ROW) -> Contents:
-        """Return what the ledger says, or raise `LedgerError` if it would not pay for this."""
+        """Return the ledger's contents, or raise `LedgerError` if it would refuse the spend."""
         contents = self.read()
         self._payable(contents, spend, relation, unit)
         return contents
 
     def spend(self, spend: Spend, relation: Relation, unit: Unit = Unit.ROW) -> Receipt:
-        """Write a spend down; call it before the data is touched.
+        """Record a spend; call this before the data is touched.
 
         Parameters
         ----------
         spend : Spend
-            Its date is that of the writing. Its table, if it has one, is bound to a ledger that
-            has none.
+            The spend; the ledger sets its date. A ledger without a table is bound to the spend's
+            table, if it has one.
         relation : Relation
-            Under which it is; that of the ledger.
+            Neighbouring relation of the spend; must equal the ledger's relation.
         unit : Unit
-            Who counts as one; that of the ledger.
+            Protected unit; must equal the ledger's unit.
 
         Returns
         -------
         Receipt
-            It is on the disk when this returns.
+            Receipt of the spend, which is on the disk when this function returns.
 
         Raises
         ------
         LedgerError
-            If there is no such ledger, it is of another relation, unit, schema or table, the total
-            would pass the limit, the token is spent, the file is damaged, behind its releases or
-            cannot be written, or another process holds it for more than a minute. Nothing is then
-            written.
+            If there is no such ledger; it has another relation, unit, schema or table; the total
+            would exceed the limit; the token is used; the file is damaged, is older than its
+            releases or cannot be written; or another process holds its lock for more than a minute.
+            Then no spend is written.
         """
         return spend_in([self], spend, relation, unit)[0]
 
     def close(self, number: int, what: str, content: bytes) -> None:
-        """Write down the SHA-256 digest of a file of a spend, once it is written.
+        """Record the SHA-256 digest of a spend's file after the file is written.
 
         Parameters
         ----------
         number : int
-            Of the spend.
+            Number of the spend.
         what : {"release", "card", "page"}
         content : bytes
-            Of the file.
+            Content of the file.
         """
         file, digest = self.file, sha256(content)
         with _Lock(file):
             lines = self._lines()
             contents = self._checked(lines)
             if not 1 <= number <= len(contents.spends):
-                raise LedgerError(f"ledger {self.path.name} has no spend {number}.")
+                raise LedgerError(f"ledger {self.path.name} has no release number {number}.")
             if (number, what, digest) not in contents.closed:
                 line = {"closes": number, "what": what, "sha256": digest, "when": _now()}
                 self._write(file, [*lines, _line(line, _digest_of(lines[-1]))])
@@ -647,9 +647,9 @@ class Ledger:
         name, limit = self.path.name, contents.limit
         if relation != contents.relation or unit != contents.unit:
             raise LedgerError(
-                f"ledger {name} adds up releases under the relation {contents.relation}, one "
-                f"{contents.unit} at a time. This release is under {relation}, one {unit} at a "
-                f"time, so it cannot be added; {_NOTHING}."
+                f"ledger {name} adds up the loss of one {contents.unit} under {contents.relation} "
+                f"neighbours. This release states the loss of one {unit} under {relation} "
+                f"neighbours, so the ledger cannot add it; {_NOTHING}."
             )
         if contents.unit is Unit.PERSON:
             self._same_person(contents, made)
@@ -659,19 +659,19 @@ class Ledger:
             )
         if contents.purpose and _other(made.stated_purpose, contents.purpose):
             raise LedgerError(
-                f"ledger {name} pays for {contents.purpose!r}, and this release is for "
-                f"{made.stated_purpose!r}; {_NOTHING}."
+                f"ledger {name} is for the purpose {contents.purpose!r}, and this release "
+                f"is for {made.stated_purpose!r}; {_NOTHING}."
             )
         if made.table and contents.tables and made.table not in contents.tables:
             raise LedgerError(
-                f"ledger {name} is about another table; if this one holds the same people, say "
-                f"dpviz ledger bind {name} TABLE; {_NOTHING}."
+                f"ledger {name} belongs to a different table. If both tables hold the same "
+                f"people, run dpviz ledger bind {name} TABLE; {_NOTHING}."
             )
         number = contents.number_of(made.token) if made.token else None
         if number is not None:
             raise LedgerError(
-                f"this form was sent before and is spend number {number} of ledger {name}; nothing "
-                "more was spent."
+                f"this form was sent before: its release is number {number} in ledger {name}; no "
+                "further budget was spent."
             )
         after = replace(contents, spends=(*contents.spends, made))
         epsilon, delta = after.total
@@ -679,7 +679,7 @@ class Ledger:
         if here != cost:
             cost += f", which is {here} for one {after.who},"
         room = 1 + _ROUNDING
-        # what is composed numerically is known to ten digits
+        # This limit is a little wider, because numerical composition has only ten exact digits.
         wide = _COMPOSED_ROOM if contents.account == "composed" else room
         if epsilon > limit.epsilon * wide or delta > limit.delta * room:
             spent_epsilon, spent_delta = contents.total
@@ -691,43 +691,43 @@ class Ledger:
             )
 
     def _same_person(self, contents: Contents, made: Spend) -> None:
-        """Raise where a spend says less of a person's rows, or more, than others of the ledger."""
+        """Raise if a spend states no number of rows a person, or more than the ledger allows."""
         name, rows = self.path.name, contents.rows
         if made.rows is None:
             raise LedgerError(
-                f"ledger {name} adds up persons, and this spend does not say how many rows one "
-                f"has; {_NOTHING}."
+                f"ledger {name} counts persons, and this release does not state how many "
+                f"rows a person has; {_NOTHING}."
             )
         if rows is not None and made.rows > rows:
             raise LedgerError(
-                f"ledger {name} counts persons of at most {rows_words(rows)}. This release allows "
-                f"{made.rows:,} rows a person, for whom earlier spends cost more. Make a ledger "
-                f"for {made.rows:,} rows a person; {_NOTHING}."
+                f"ledger {name} counts persons with at most {rows_words(rows)}. This release "
+                f"allows {made.rows:,} rows a person, so earlier releases would cost more. Make "
+                f"a ledger for {made.rows:,} rows a person; {_NOTHING}."
             )
 
     def _checked(self, lines: list[str]) -> Contents:
-        """Return what lines say; call it under the lock."""
+        """Return the contents of lines after all checks; the caller must hold the lock."""
         contents = self._parse(lines)
         for problem in self._behind(contents, self._witnesses()):
             raise LedgerError(f"{problem}; {_NOTHING}.")
         return contents
 
     def _kept(self) -> list[_Kept]:
-        """Return the kept releases: number, beginning of the head, path."""
+        """Return the stored releases as spend number, beginning of the head, and path."""
         try:
             found = list(self.folder.iterdir())
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             raise LedgerError(
-                f"the releases beside ledger {self.path.name} cannot be read: {error.strerror}; "
-                f"{_NOTHING}."
+                f"the releases stored with ledger {self.path.name} cannot be read: "
+                f"{error.strerror}; {_NOTHING}."
             ) from None
         matched = [(path, _KEPT.fullmatch(path.name)) for path in sorted(found)]
         return [(int(match[1]), match[2], path) for path, match in matched if match]
 
     def _witnesses(self) -> tuple[_Head | None, list[_Kept]]:
-        """Return what lies beside the file: lines and head at the last spend, kept releases."""
+        """Return the lines and the head at the last write, and the stored releases."""
         kept = self._kept()
         try:
             text = _beside(self.file, ".head").read_text(encoding="utf-8")
@@ -740,7 +740,7 @@ class Ledger:
             return (int(_number(found["lines"])), _text(found["head"])), kept
         except (ValueError, TypeError, KeyError):
             raise LedgerError(
-                f"{self.path.name}.head beside the ledger is damaged: restore both from a copy; "
+                f"{self.path.name}.head is damaged: restore it and the ledger from a copy; "
                 f"{_NOTHING}."
             ) from None
 
@@ -754,12 +754,12 @@ class Ledger:
         for number, short, path in kept:
             if number > len(contents.heads):
                 found.append(
-                    f"ledger {name} ends at spend {len(contents.heads)} and the kept release "
-                    f"{path.name} is of spend {number}: {_LOST}"
+                    f"ledger {name} ends at spend {len(contents.heads)}, but the saved "
+                    f"release {path.name} is spend {number}: {_LOST}"
                 )
             elif number < 1 or not contents.heads[number - 1].startswith(short):
                 found.append(
-                    f"the kept release {path.name} is not of spend {number} of ledger {name}: "
+                    f"the saved release {path.name} is not spend {number} of ledger {name}: "
                     f"{_OTHER}"
                 )
         return found
@@ -769,12 +769,9 @@ class Ledger:
             return []
         name, (lines, head) = self.path.name, last
         if lines > len(contents.digests):
-            return [
-                f"ledger {name} has {len(contents.digests)} of the {lines} lines that were "
-                f"written: {_LOST}"
-            ]
+            return [f"ledger {name} has only {len(contents.digests)} of its {lines} lines: {_LOST}"]
         if lines < 1 or contents.digests[lines - 1] != head:
-            return [f"line {lines} of ledger {name} is not the one written: {_OTHER}"]
+            return [f"line {lines} of ledger {name} is not the line that was written: {_OTHER}"]
         return []
 
     # --- the file -----------------------------------------------------------------------------
@@ -787,8 +784,8 @@ class Ledger:
                 raise LedgerError(f"ledger {name} is not a file; {_NOTHING}.")
             if seen.st_nlink > 1:
                 raise LedgerError(
-                    f"ledger {name} has {seen.st_nlink} names (hard links). A spend would be seen "
-                    f"under one name only: remove the others; {_NOTHING}."
+                    f"ledger {name} has {seen.st_nlink} names (hard links). A release would be "
+                    f"recorded under one name only: remove the other names; {_NOTHING}."
                 )
             text = file.read_bytes().decode("utf-8")
         except FileNotFoundError:
@@ -800,7 +797,7 @@ class Ledger:
             raise self._damaged(1) from None
         except OSError as error:
             raise LedgerError(f"ledger {name} cannot be read: {error.strerror}.") from None
-        # each line is written with its end, so the last one was cut
+        # Every complete line ends with a newline. Without one, the last line was cut off.
         if not text.endswith("\n"):
             raise self._damaged(text.count("\n") + 1)
         return text[:-1].split("\n")
@@ -821,8 +818,9 @@ class Ledger:
             before = found["check"]
         if not objects:
             raise LedgerError(
-                f"ledger {self.path.name} has another format; this version reads format {_FORMAT} "
-                f"only. Make a new ledger whose limit is what is left of this one; {_NOTHING}."
+                f"ledger {self.path.name} has another format; this version reads format "
+                f"{_FORMAT} only. Make a new ledger, with the unspent budget of this ledger as "
+                f"its limit; {_NOTHING}."
             )
         spends: list[Spend] = []
         tables, heads, closed, number = [], [], set(), 1
@@ -872,8 +870,8 @@ class Ledger:
 
     def _damaged(self, line: int) -> LedgerDamaged:
         return LedgerDamaged(
-            f"ledger {self.path.name} is damaged or was written without its lock, from line {line} "
-            f"on: restore it from a copy; {_NOTHING}."
+            f"ledger {self.path.name} is damaged from line {line} on, or was written "
+            f"without its lock: restore it from a copy; {_NOTHING}."
         )
 
     def _write(self, file: Path, lines: list[str]) -> None:
@@ -881,7 +879,7 @@ class Ledger:
         head = json.dumps({"lines": len(lines), "head": _digest_of(lines[-1])})
         begun: list[Path] = []
         try:
-            # What a process left that was killed here; nobody else writes, the lock is ours.
+            # Killed processes leave files behind. Under this lock nobody else writes: remove them.
             mine = re.compile(rf"\.{re.escape(name)}(\.head)?\.\d+{re.escape(_UNFINISHED)}")
             for left in folder.iterdir():
                 if mine.fullmatch(left.name):
@@ -901,7 +899,7 @@ class Ledger:
             raise LedgerError(
                 f"ledger {name} cannot be written: {error.strerror}; {_NOTHING}."
             ) from None
-        # From here on it is written. A head that stays behind refuses nothing that it should not.
+        # The new file is in place. An old head never causes a valid ledger to be refused.
         with suppress(OSError):
             os.replace(begun[1], _beside(file, ".head"))
         flush_folder(folder)
@@ -910,9 +908,9 @@ class Ledger:
 def spend_in(
     ledgers: Sequence[Ledger], spend: Spend, relation: Relation, unit: Unit
 ) -> list[Receipt]:
-    """Write a spend down in several ledgers, in all of them or in none; see `Ledger.spend`."""
+    """Record a spend in several ledgers or in none; see `Ledger.spend`."""
     with ExitStack() as held:
-        # in one order everywhere: two processes that hold two of them never wait for each other
+        # All processes lock ledgers in the same order, so that no two wait for each other.
         for file in sorted({ledger.file for ledger in ledgers}):
             held.enter_context(_Lock(file))
         written: list[tuple[Ledger, int, list[str]]] = []
@@ -922,7 +920,7 @@ def spend_in(
             made = replace(spend, when=_now())
             if contents.account != "composed":
                 made = replace(made, composed=None)
-            # asked again, as another process may have spent since `check`
+            # The limit is checked again: another process may have recorded a cost since `check`.
             ledger._payable(contents, made, relation, unit)
             if made.table and not contents.tables:
                 lines.append(_bound(made.table, "", lines[-1]))
@@ -935,7 +933,7 @@ def spend_in(
 
 
 def ledger_folder() -> Path:
-    """Return where ledgers lie that are known by a name: ``DPVIZ_LEDGERS`` or the user's data."""
+    """Return the folder of named ledgers: ``DPVIZ_LEDGERS`` or the user's data folder."""
     given = os.environ.get("DPVIZ_LEDGERS")
     if given:
         return Path(given)
@@ -944,15 +942,15 @@ def ledger_folder() -> Path:
 
 
 def ledger_named(name: str) -> Path:
-    """Return the file of a ledger known by a name; its folder is made.
+    """Return the file of a named ledger, after creating the folder for ledgers.
 
     Raises
     ------
     InvalidSetting
-        If the name could lead anywhere else.
+        If a file of this name could lie outside the folder.
     LedgerError
-        If the folder cannot be made, or is gone with the machine's or the container's next start,
-        unless ``DPVIZ_LEDGERS_TEMPORARY`` is on.
+        If the folder cannot be created, or would disappear at the next start of the machine or
+        container, unless ``DPVIZ_LEDGERS_TEMPORARY`` is on.
     """
     if not _NAME.fullmatch(name):
         raise InvalidSetting("ledger", "a name of letters, digits and dashes", name or "nothing")
@@ -966,35 +964,35 @@ def ledger_named(name: str) -> Path:
     fleeting = _fleeting(folder)
     if fleeting is not None and not server_options().temporary_ledgers:
         raise LedgerError(
-            f"ledger {name} would lie {fleeting}. If it is lost, its budget can be spent again. "
-            "Let DPVIZ_LEDGERS name a folder that is kept, such as a volume, or say "
+            f"ledger {name} would lie {fleeting}. If a ledger is lost, its budget can be spent "
+            "again. Set DPVIZ_LEDGERS to a permanent folder, such as a volume, or set "
             f"DPVIZ_LEDGERS_TEMPORARY=on; {_NOTHING}."
         )
     return folder / f"{name}.jsonl"
 
 
 def _fleeting(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> str | None:
-    """Return where a folder lies that does not last, in words, or None where it may well last."""
+    """Return a phrase for the kind of temporary folder, or None if the folder may be permanent."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:  # no Linux
+    except OSError:  # The file mountinfo exists only on Linux.
         return None
     there, kind = Path("/"), ""
     for line in lines:
         before, _, after = line.partition(" - ")
-        # a blank in a name is written as its number
+        # In mountinfo a space in a name is written as an octal code.
         point = Path(re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split()[4]))
         if folder.resolve().is_relative_to(point) and len(point.parts) >= len(there.parts):
-            there, kind = point, after.split()[0]  # what was mounted last hides what was there
+            there, kind = point, after.split()[0]  # A later mount hides an earlier one.
     if kind in ("tmpfs", "ramfs"):
         return "in memory"
     if kind == "overlay" and there == Path("/"):
-        return "inside the container, and go with it"
+        return "inside the container, which can be deleted"
     return None
 
 
 def ledger_names() -> list[str]:
-    """Return the ledgers known by a name, the one last written first."""
+    """Return the names of the named ledgers, the most recently written ledger first."""
     try:
         found = [(path.stat().st_mtime_ns, path.stem) for path in ledger_folder().glob("*.jsonl")]
     except OSError:
@@ -1004,9 +1002,9 @@ def ledger_names() -> list[str]:
 
 
 def ledger_at(word: str | Path) -> Ledger:
-    """Return the ledger in a file, or the one that pages know by this name where there is no file.
+    """Return the ledger in a file, or the ledger of this name if there is no such file.
 
-    The ledger need not be there.
+    The ledger need not exist yet.
     """
     path = Path(word)
     if not path.exists() and str(word) in ledger_names():
@@ -1022,15 +1020,15 @@ class _Lock:
         self._lock = FileLock(f"{path}.lock")
 
     def __enter__(self) -> None:
-        if not self._folder.is_dir():  # the lock would make it
+        if not self._folder.is_dir():  # FileLock would create the folder if it is missing.
             raise LedgerError(
-                f"ledger {self._name} cannot be written: there is no such folder; {_NOTHING}."
+                f"ledger {self._name} cannot be written: the folder does not exist; {_NOTHING}."
             )
         try:
             self._lock.acquire(timeout=_WAIT_SECONDS, poll_interval=0.005)
         except Timeout:
             raise LedgerError(
-                f"ledger {self._name} is held by another process for more than "
+                f"another process has locked ledger {self._name} for more than "
                 f"{decimals(_WAIT_SECONDS, 0)} seconds; {_NOTHING}."
             ) from None
         except OSError as error:
@@ -1051,7 +1049,7 @@ def _total(spends: tuple[Spend, ...], account: str, limit: Budget) -> tuple[floa
     if account == "composed":
         return composed_epsilon(spends, limit.delta), limit.delta if spends else 0.0
     rho, failing = _rho(spends)
-    # else an empty ledger would stand at the limit's delta
+    # An empty ledger has used nothing. Otherwise its total would be the delta of the limit.
     if rho == 0 and failing == 0:
         return 0.0, 0.0
     left = limit.delta - failing
@@ -1059,19 +1057,19 @@ def _total(spends: tuple[Spend, ...], account: str, limit: Budget) -> tuple[floa
 
 
 def composed_epsilon(spends: Sequence[Spend], delta: float) -> float:
-    """Return what spends cost together at a delta, by the least account that is known.
+    """Return the total epsilon of spends at a delta, by the tightest accounting known.
 
-    All that they did, composed, or their own epsilons and deltas added up; infinite where neither
-    says anything.
+    The total composes all losses, or adds up the spends' own epsilons and deltas. The total is
+    infinite if both are impossible.
     """
     if not spends:
         return 0.0
     found = math.inf
-    # epsilons add up at the sum of the deltas, and at no lesser one
+    # Epsilons add up if delta is at least the sum of all deltas, but not for a smaller delta.
     if math.fsum(spend.delta for spend in spends) <= delta * _COMPOSED_ROOM:
         found = math.fsum(spend.epsilon for spend in spends)
     done = [spend.composed for spend in spends if spend.composed is not None]
-    # one that is not composed leaves the others without a common account
+    # If the privacy loss of one spend is unknown, the losses cannot be composed together.
     if len(done) < len(spends):
         return found
     parts = tuple(part for one in done for part in one.parts)
@@ -1080,9 +1078,9 @@ def composed_epsilon(spends: Sequence[Spend], delta: float) -> float:
 
 
 def _rho(spends: tuple[Spend, ...]) -> tuple[float, float]:
-    """Return the rho of all spends, and the probability that those without one fail.
+    """Return the total rho, and the probability that spends without a rho fail.
 
-    A spend without a rho is taken as its pure part, after a failure of probability delta.
+    A spend without a rho is treated as a pure loss that fails with probability delta.
     """
     rho = math.fsum(
         rho_of_pure(spend.epsilon) if spend.rho is None else spend.rho for spend in spends
@@ -1099,12 +1097,12 @@ def _beside(file: Path, end: str) -> Path:
 
 
 def _left_of(file: Path) -> bool:
-    """Whether a ledger of this name was here: a new one would give its budget back."""
+    """Return whether a ledger of this name existed; a new ledger would restore the budget."""
     return _beside(file, ".head").exists() or _beside(file, ".releases").exists()
 
 
 def _number(value: object) -> float:
-    # true is a number to Python, and would count as 1
+    # In Python, True is a number and would count as 1, so it is refused.
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError
     return float(value)
@@ -1127,7 +1125,7 @@ def _bound(table: str, purpose: str, before: str) -> str:
 
 
 def _other(stated: str, purpose: str) -> bool:
-    """Return whether a stated purpose is another than that of a ledger."""
+    """Return whether a stated purpose differs from the ledger's purpose."""
     said, own = (" ".join(words.casefold().split()) for words in (stated, purpose))
     return bool(said) and said != own
 
@@ -1142,7 +1140,7 @@ def _line(found: dict[str, Any], before: str) -> str:
 
 
 def _check(found: dict[str, Any], before: str) -> str:
-    # with the digest of the line before, so that one taken out breaks all that follow
+    # Each line contains the digest of the line before, so a missing line changes all later ones.
     text = json.dumps({key: found[key] for key in sorted(found) if key != "check"})
     return hashlib.blake2b(f"{before}\n{text}".encode(), digest_size=32).hexdigest()
 
@@ -1153,9 +1151,9 @@ def _digest_of(line: str) -> str:
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:
-    # O_EXCL: never into a file, or through a link, that somebody else laid there
+    # With O_EXCL nobody else's file is overwritten, and no link that they made is followed.
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    os.chmod(path, mode)  # whatever the umask: a ledger that a group shares stays shared
+    os.chmod(path, mode)  # The mode is set after the umask, so that a group shares the ledger.
     with os.fdopen(handle, "wb") as file:
         file.write(text.encode("utf-8"))
         file.flush()

@@ -1,4 +1,4 @@
-"""One real release, from a declared schema to a file; the ledger is written first."""
+"""Make one real release, from a declared schema to a file; the ledger is written first."""
 
 from __future__ import annotations
 
@@ -79,40 +79,43 @@ SCHEMA_FROM_DATA = (
     "the schema (names, bounds, typical values, how the table is written), TAKEN FROM THE TABLE "
     "without protection"
 )
-ONE_ROW = "that nobody has a second row: this protects ONE ROW, and who has more is protected less"
+ONE_ROW = (
+    "that nobody has a second row: this protects ONE ROW, and a person with several "
+    "rows is protected less"
+)
 ROWS_A_PERSON = "that nobody has more than {}"
 PERSON_COLUMN = "that column {!r} names the person of each row rightly"
 COLUMNS_PUBLIC = "the names and types of the table's columns"
 FORMULAS_PUBLIC = (
-    "where formulas stand in the sheet and which rows hold anything; a cell with a formula counts "
-    "as missing"
+    "which cells of the sheet hold formulas and which rows are empty; a cell with a formula "
+    "counts as missing"
 )
-BOUND_PUBLIC = "the row bound, which nobody took from the data"
+BOUND_PUBLIC = "the row-norm bound, which nobody took from the data"
 CATEGORIES_PUBLIC = (
-    "the list of categories of column {!r}, agreed before the table was read; the picture names "
-    "them, and counts any other label as other"
+    "the list of categories of column {!r}, agreed before the table was read; the picture "
+    "names these categories and counts every other label as other"
 )
 TIME_PUBLIC = "how long the release took"
 ASKED_PUBLIC = (
-    "what was asked (k, the mechanism, how rows are bounded, centred and scaled), chosen without a "
-    "look at the rows; a prediction from them is such a look"
+    "the options (k, the mechanism, how rows are bounded, centred and scaled), chosen "
+    "without a look at the rows; a prediction from the rows is such a look"
 )
 
 
 def float_safe() -> dict[str, Law]:
-    """Return the mechanisms with a sampler that is safe on a computer, and its law."""
+    """Return the mechanisms with a floating-point-safe sampler, each with its noise law."""
     return {
         key: Law(cls.info.discrete) for key, cls in all_mechanisms().items() if cls.info.discrete
     }
 
 
 def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
-    """Return the mechanism to release by.
+    """Return the mechanism of the release, and the distribution of its noise.
 
     Raises
     ------
     CannotRun
-        If it has no sampler that is safe on a computer.
+        If the mechanism has no floating-point-safe sampler.
     """
     safe = float_safe()
     if options.mechanism is None:
@@ -123,22 +126,22 @@ def chosen(options: ReleaseOptions) -> tuple[Mechanism, Law]:
     if mechanism.key not in safe:
         raise CannotRun(
             mechanism.text,
-            "it is for teaching only: no sampler of its noise is safe against attacks on floating "
-            f"point. Release by {' or '.join(safe)}",
+            "this mechanism is for teaching only: its noise is not safe against attacks on "
+            f"floating-point numbers. Release with {' or '.join(safe)}",
         )
     if not mechanism.central:
         raise CannotRun(
             mechanism.text,
-            "each person adds the noise to the own row, and here one table holds all rows; "
-            f"release it by {mechanism.key}",
+            "each person would have to add noise to their own row, but this table holds all "
+            f"rows; use {mechanism.key}",
         )
     return mechanism, safe[mechanism.key]
 
 
 def table_input(table: str, sheet: str = "") -> TableInput:
-    """Return what a word of the command line names: a built-in table, a remote set or a file.
+    """Return the table that a command-line word names: a built-in table, a remote set or a file.
 
-    Of a workbook it is the text of a sheet, by name or the only one.
+    For a workbook, return the text of a sheet: the named sheet or the only sheet.
     """
     name = Path(table).name
     if table in builtin_tables() or is_remote(table) or not Path(table).is_file():
@@ -149,17 +152,17 @@ def table_input(table: str, sheet: str = "") -> TableInput:
 
 
 def declare(options: ReleaseOptions, schema: Schema) -> Entries:
-    """Return what is public about each row."""
+    """Return the public declarations about each row."""
     options.require()
     schema.require()
     low, high, typical = schema.limits_used.T
-    # halves first, as the sum of two large limits may overflow
+    # Each limit is halved before the addition, because the sum of two large limits may overflow.
     middle = low / 2 + high / 2
     centers = {
         "typical": typical,
         "midpoint": middle,
         "none": np.zeros(len(low)),
-        PRIVATE: middle,  # until the mean is released
+        PRIVATE: middle,  # The middle is used until the mean is released.
     }
     center = tuple(centers[options.center].tolist())
     width = tuple((high / 2 - low / 2).tolist()) if options.scale == "limits" else None
@@ -170,18 +173,18 @@ def declare(options: ReleaseOptions, schema: Schema) -> Entries:
         Public(width),
         Public(UNIT if options.rows == "unit" else float(options.row_bound)),
     )
-    transform_of(stated)  # refuses what no row could be prepared by
+    transform_of(stated)  # This call raises an error if rows cannot be prepared.
     return stated
 
 
 def in_force(table: TableInput, schema: Schema | None, *, from_data: bool) -> Schema:
-    """Return the schema of a release, or raise where there is none that may be used.
+    """Return the schema of a release, or raise if no schema may be used.
 
     Parameters
     ----------
     table : Table, Path, bytes-like or binary file
     schema : Schema or None
-        None takes the public one of a table that has it.
+        Schema of the caller. None takes the table's public schema, if the table has one.
     from_data : bool
         Whether a schema that was taken from the data may be used as if it were public.
     """
@@ -190,31 +193,31 @@ def in_force(table: TableInput, schema: Schema | None, *, from_data: bool) -> Sc
     if schema is None:
         raise InvalidSetting(
             "schema",
-            "given, as nothing public is known of this table; dpviz schema writes a first one",
+            "given, because no public limits of this table are known; dpviz schema drafts a schema",
             "nothing",
             "--schema",
         )
     if schema.from_data and not from_data:
         raise SchemaError(
-            f"the schema is still marked {FROM_DATA!r}. Enter what was known before anybody "
-            "looked at the table, and call it public. Or say --schema-from-data; the release then "
-            "lists that. Nothing was spent."
+            f"the schema is still marked {FROM_DATA!r}. Enter limits that were known before "
+            "anybody looked at the table, and mark the schema public. Or give "
+            "--schema-from-data; the release then says so. Nothing was spent."
         )
     return schema
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A release that could be made: all that is public about it, and what it would cost.
+    """A planned release: all its public properties, and its privacy cost.
 
     Attributes
     ----------
     options : ReleaseOptions
     name : str
-        What the table is called.
+        Name of the table.
     schema : Schema
     records : Records
-        The rows, not looked at yet.
+        The rows, which are not read yet.
     assumed_public : tuple of str
     mechanism : str
     relation : Relation
@@ -223,9 +226,9 @@ class Plan:
     noise : Noise
     claimed : Budget
     settings : mapping
-        Every option, as text.
+        Every option of the release, as text.
     counting : Counting or None
-        How a picture is made, where one is asked for.
+        How the published map is counted, if a map is requested.
     """
 
     options: ReleaseOptions
@@ -243,14 +246,14 @@ class Plan:
     counting: Counting | None = None
 
     def spend(self, table: str = "", token: str = "") -> Spend:
-        """Return what a ledger would write down.
+        """Return the spend that a ledger would record for the release.
 
         Parameters
         ----------
         table : str
-            Fingerprint by the ledger.
+            The table's fingerprint, computed by the ledger.
         token : str
-            Of the form that asks.
+            Token of the submitted form that requests the release.
         """
         noise, d = self.noise, len(self.schema.used)
         coordinates = d * (d + 1) // 2 + sum(side.entries for side in noise.sides)
@@ -273,11 +276,11 @@ class Plan:
         )
 
     def count(self) -> int:
-        """Return how many rows count; here their people are looked at."""
+        """Return the number of rows that the release uses; this reads the person column."""
         return sum(len(block) for block in self.records.blocks())
 
     def total(self) -> IntArray:
-        """Return the sum of the rows that a private mean is taken of, in whole numbers."""
+        """Return the sum of the rows for a private mean, in whole numbers."""
         how = within_limits(transform_of(self.declared))
         found = np.zeros(len(how.center), dtype=np.int64)
         for block in self.records.blocks():
@@ -286,12 +289,12 @@ class Plan:
         return found
 
     def moment(self, declared: Entries | None = None) -> IntArray:
-        """Return X'X of the certified rows, in whole numbers; here the rows are looked at.
+        """Return X'X of the certified rows, in whole numbers; this reads the rows.
 
         Parameters
         ----------
         declared : Entries, optional
-            With the centre that was released; by default the plan's own.
+            Entries with the released centre; by default the plan's own.
         """
         how = transform_of(declared or self.declared)
         found = np.zeros((len(how.center), len(how.center)), dtype=np.int64)
@@ -303,20 +306,20 @@ class Plan:
     def pictured(
         self, declared: Entries, matrix: FloatArray, components: FloatArray, n: int
     ) -> dict[str, Any] | None:
-        """Return the picture along released components, None where none is asked for.
+        """Return the map along released components, or None if no map is requested.
 
-        Here the rows are looked at once more; the noise is drawn here, once.
+        This method reads the rows once more, and samples the noise once.
 
         Parameters
         ----------
         declared : Entries
-            With the centre that was released.
+            Entries with the released centre.
         matrix : ndarray of shape (d, d)
-            Released, in units of the squared row bound.
+            Released matrix, in units of the squared row-norm bound.
         components : ndarray of shape (d, k)
             Released.
         n : int
-            Of the rows, or about as many as count.
+            Number of rows, or the noisy number of used rows.
         """
         if self.counting is None:
             return None
@@ -331,7 +334,7 @@ class Plan:
         )
 
     def centred(self, mean: FloatArray | None) -> Entries:
-        """Return what is declared of rows around a released mean, in units of `total`'s rows."""
+        """Return the entries around a released mean, which is in units of `total`'s rows."""
         if mean is None:
             return self.declared
         center = tuple(center_at(mean, transform_of(self.declared)).tolist())
@@ -347,10 +350,10 @@ class Plan:
         picture: dict[str, Any] | None = None,
         counted: int | None = None,
     ) -> RealRelease:
-        """Return the release of a noisy matrix with these eigenpairs, ascending.
+        """Return the release of a noisy matrix, given its eigenpairs in ascending order.
 
-        ``declared`` holds the centre that was released, and ``counted`` how many rows count, where
-        there is one.
+        ``declared`` holds the released centre; ``counted`` is the released number of used rows, or
+        None.
         """
         values, vectors = pairs
         return RealRelease(
@@ -366,20 +369,20 @@ class Plan:
         )
 
     def components(self, vectors: FloatArray) -> FloatArray:
-        """Return the components of a release with these eigenvectors, ascending; shape (d, k)."""
+        """Return a release's components from its ascending eigenvectors; shape (d, k)."""
         found: FloatArray = fix_signs(vectors[:, ::-1][:, : self.options.k])
         return found
 
     @property
     def largest_file(self) -> int:
-        """Most bytes that the release's file can have."""
+        """Largest possible size of the release's file, in bytes."""
         d, k = len(self.schema.used), self.options.k
         zeros = np.zeros((d, d))
         empty = self.released(zeros, (zeros[0], zeros), _now(), None, counted=self.records.n)
         numbers = d * d + d * k + 3 * d
-        # zeros are the shortest numbers: each may grow to `_LONGEST_NUMBER`
+        # A zero is the shortest number, but each number may grow to `_LONGEST_NUMBER`.
         size = len(empty.to_text()) + _RECEIPT_BYTES
-        if self.counting is not None:  # indented, each on a line of its own, and all names
+        if self.counting is not None:  # The released chart adds numbers and category names.
             made = self.counting
             numbers += 2 * math.prod(made.plan.shape) + 64
             size += _RECEIPT_BYTES + sum(len(json.dumps(name)) + 8 for name in made.kinds)
@@ -388,29 +391,28 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class RealRelease:
-    """What was released, and everything a reader needs to judge it.
+    """A release, and all facts that a reader needs to judge it.
 
     Attributes
     ----------
     plan : Plan
-        What was public before.
+        The public plan, known before the release.
     declared : Entries
-        Its centre is the private mean, where there is one.
+        Declared entries; the centre is the private mean, if there is one.
     matrix : ndarray of shape (d, d)
-        The noisy estimate of X'X/n, in squared units of the table (of its scale; none for rows of
-        length one).
+        The noisy estimate of X'X/n, in squared units of the table (or of the scaled table; without
+        unit for rows of length one).
     eigenvalues : ndarray of shape (d,)
-        Of it, descending.
+        Eigenvalues of ``matrix``, descending.
     components : ndarray of shape (d, k)
     made : str
-        Date and time, UTC.
+        Date and time of the release, UTC.
     receipt : Receipt or None
-        What the ledger says of it; None without one.
+        The ledger's receipt; None without a ledger.
     picture : dict or None
-        As its file holds it.
+        The published map in the form of the file.
     counted : int or None
-        About how many of the rows count, where that was released; what is divided by n else is
-        then divided by it.
+        The released, noisy number of used rows, if there is one; it then replaces n as the divisor.
     """
 
     plan: Plan
@@ -424,7 +426,7 @@ class RealRelease:
     counted: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the release as its file holds it."""
+        """Return the release in the form of its file."""
         plan, declared, noise, schema = self.plan, self.declared, self.plan.noise, self.plan.schema
         (d, k), claimed, mean = self.components.shape, plan.claimed, noise.side(MEAN)
         return {
@@ -496,12 +498,12 @@ class RealRelease:
         }
 
     def to_text(self) -> bytes:
-        """Return the release's file."""
+        """Return the content of the release's file."""
         return f"{json.dumps(self.to_json(), indent=1, allow_nan=False)}\n".encode()
 
     @property
     def said(self) -> str:
-        """What the ledger says after this release, in one sentence; empty without one."""
+        """A sentence on the ledger after this release; empty if there is no ledger."""
         return "" if self.receipt is None else self.receipt.said
 
 
@@ -512,22 +514,22 @@ def plan(
     *,
     from_data: bool = False,
 ) -> Plan:
-    """Check everything that is public about a release, and calibrate its noise; spend nothing.
+    """Check all public properties of a release and calibrate its noise, without using budget.
 
     Parameters
     ----------
     options : ReleaseOptions
     table : Table, Path, bytes-like or binary file
-        The table.
+        The table to release.
     schema : Schema, optional
-        How it is read; by default the public schema of a built-in table.
+        Schema for reading the table; by default the public schema of a built-in table.
     from_data : bool
         Whether a schema that was taken from the data may be used as if it were public.
 
     Raises
     ------
     DpvizError
-        If anything is missing or does not fit. It never depends on a row.
+        If an option is missing or does not fit. The error never depends on a row.
     """
     options.require()
     mechanism, law = chosen(options)
@@ -540,7 +542,7 @@ def plan(
     relation = Relation(options.relation)
     if options.k > d:
         raise InvalidSetting("k", f"a whole number from 1 to {d}", options.k, "--k")
-    # Laplace noise spends no delta, whatever was stated
+    # Laplace noise uses no delta, so the claimed delta is 0 whatever was stated.
     claimed = Budget(options.epsilon, 0.0 if law is Law.LAPLACE else options.stated_delta)
     require_words(claimed.epsilon, claimed.delta, n, options.accept)
     bits = bits_for(n, options.grid)
@@ -551,8 +553,8 @@ def plan(
         paid = options.center == PRIVATE
         sides = [mean_side(law, relation, d, bits, rows, share=share)] if paid else []
         if schema.person:
-            # how many rows count depends on the rows; a mean or a variance of fewer rows than n
-            # would be off by as much as their number is
+            # The number of used rows depends on the rows, so it is released with noise. Otherwise a
+            # mean of fewer than n rows would be wrong by the missing share.
             sides.append(count_side(bits, rows))
         made = None
         if options.picture:
@@ -563,7 +565,7 @@ def plan(
         return calibrated(law, claimed, relation, d, bits, rows, sides), made
 
     noise, made = with_noise(bits)
-    # noise that nears the end of 64 bits has a coarser grid, where nobody asked for one
+    # If noise comes near the limit of 64 bits, the grid becomes coarser, unless it was requested.
     while noise.scale > _LARGEST_SCALE and options.grid is None and bits > 8:
         bits -= 2
         noise, made = with_noise(bits)
@@ -596,26 +598,26 @@ def make(
     out: Path | None = None,
     token: str = "",
 ) -> RealRelease:
-    """Make one release: check what is public, take room for its files, spend, look at the rows.
+    """Make one release: check, reserve disk space, record the spend, then read the rows.
 
     Parameters
     ----------
-    options, given, schema, from_data
-        As in `plan`.
+    options, table, schema, from_data
+        Arguments of `plan`.
     ledger : Ledger, optional
-        Where the spend is written before the rows are used. The release is kept beside it, for its
-        owner only.
+        Ledger in which the spend is written before the rows are used. The release is stored beside
+        the ledger, readable only by its owner.
     out : Path, optional
-        A new file for the release.
+        Path of a new file for the release.
     token : str
-        Of the form that asks: a ledger spends on it once.
+        Token of the submitted form; a ledger accepts one spend for it.
 
     Raises
     ------
     SpentWithoutFile
-        If a file cannot be written although room was taken for it; the spend is in the ledger.
+        If a file cannot be written despite its reserved space; the spend is in the ledger.
     DpvizError
-        If anything is missing, does not fit or cannot be written; nothing is then spent.
+        If an option is missing, does not fit or a file cannot be written; then no budget is used.
     """
     if ledger is not None and not options.purpose:
         options = replace(options, purpose=ledger.read().purpose)
@@ -624,14 +626,14 @@ def make(
     spend = planned.spend(token=token)
     if ledger is not None:
         spend = planned.spend(ledger.fingerprint(content_of(table)), token)
-        # refused before room is taken; `spend` asks once more under the lock
+        # Too large a cost is refused before files are reserved. `spend` checks again in its lock.
         ledger.check(spend, *counts)
         if elsewhere := paid_elsewhere(table, ledger):
             warnings.warn(elsewhere, PrivacyWarning, stacklevel=2)
     outputs = Outputs(ledger, out, planned.largest_file)
     try:
         receipt = None if ledger is None else ledger.spend(spend, *counts)
-        now = _now()  # before a row is looked at: how long that takes depends on them
+        now = _now()  # The clock is read before the rows: reading them takes a varying time.
         with telling(ledger, receipt), one_blas_thread():
             noise, n, bits = planned.noise, planned.records.n, planned.bits
             counted = None
@@ -652,36 +654,36 @@ def make(
 
 
 def paid_elsewhere(table: TableInput, ledger: Ledger) -> str:
-    """Return that other ledgers beside this one pay for the table too, in a sentence; or nothing.
+    """Return a sentence if other ledgers in this folder record the table too, else an empty text.
 
     Raises
     ------
     LedgerError
-        If there are any, and whoever runs this machine has said ``DPVIZ_ONE_LEDGER=on``.
+        If there are such ledgers, and the machine's administrator has set ``DPVIZ_ONE_LEDGER=on``.
     """
     found = ledger.others(lambda: content_of(table))
     if not found:
         return ""
     said = (
-        f"{' and '.join(found)} in the same folder {'pays' if len(found) == 1 else 'pay'} for this "
-        "table too: what they spent adds up for its people, and no limit holds for all"
+        f"{' and '.join(found)} in the same folder {'records' if len(found) == 1 else 'record'} "
+        "this table too. Their costs add up for the same people, and no limit covers them all"
     )
     if server_options().one_ledger:
-        raise LedgerError(f"{said}; a table has one ledger here; nothing was spent.")
+        raise LedgerError(f"{said}; this machine allows one ledger a table; nothing was spent.")
     return f"{said}."
 
 
 def content_of(table: TableInput) -> Iterator[bytes]:
-    """Yield the bytes by which a ledger knows a table: its own, or names and rows of one in memory.
+    """Yield the bytes for a table's fingerprint: from its file, or names and rows in memory.
 
     Raises
     ------
     InvalidTable
-        If it cannot be read.
+        If the table cannot be read.
     """
     if isinstance(table, Table):
         yield json.dumps(list(table.columns)).encode()
-        # little-endian everywhere: a table has one fingerprint, whatever the machine
+        # Numbers are little-endian, so that a table has the same fingerprint on every computer.
         yield np.ascontiguousarray(table.rows, dtype="<f8").tobytes()
     else:
         yield from Source(table, "the table").chunks()
@@ -694,7 +696,7 @@ def digest(settings: Mapping[str, str]) -> str:
 
 
 def _assumed_public(table: TableInput, schema: Schema, options: ReleaseOptions) -> tuple[str, ...]:
-    """Return what nothing protects, in words."""
+    """Return phrases for everything that the release does not protect."""
     own = table.assumed_public if isinstance(table, Table) else ()
     said = SCHEMA_FROM_DATA if schema.from_data else SCHEMA_PUBLIC
     if schema.person:
@@ -714,7 +716,7 @@ def _assumed_public(table: TableInput, schema: Schema, options: ReleaseOptions) 
 
 
 def _public_name(table: TableInput) -> str:
-    """Return what a table is called whose user gives it no name: never the name of a file."""
+    """Return the public name of a table without a stated name, never the name of a file."""
     return table.name if isinstance(table, Table) and table.name in builtin_tables() else "table"
 
 

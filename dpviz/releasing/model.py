@@ -1,4 +1,4 @@
-"""What was released, as a model of rows: made by a fit, or read from the file of a release."""
+"""A release as a model of rows, from a fit or from a release file."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from dpviz.core.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class ReleasedModel:
-    """Components with what rows are centred on and divided by, and noisy variances if released.
+    """Components, the centre and scale of rows, and noisy variances if they are released.
 
     Attributes
     ----------
     components : ndarray of shape (k, d)
     mean, scale : ndarray of shape (d,)
-        What is subtracted, and then divided by.
+        Numbers that are subtracted from rows, and numbers by which rows are then divided.
     variances : ndarray of shape (k,) or None
-        Along the components, in squared scaled units, at least 0.
+        Variances along the components, in squared scaled units, at least 0.
     rest : float
-        Mean variance along each of the other directions; 0 where there is none.
+        Mean variance along each of the other directions; 0 if there are no other directions.
     largest : float
         Largest mean variance that rows of bounded length can have.
     """
@@ -41,7 +41,7 @@ class ReleasedModel:
     def of_release(cls, release: Mapping[str, Any]) -> ReleasedModel:
         """Return the model of a release, from its file.
 
-        Rows are those of the file's ``declared``: in units of its limits, with logarithms taken.
+        Rows must be in units of the limits in the file's ``declared``, after logarithms.
         """
         components, declared = np.array(release["components"]), release["declared"]
         k, d = components.shape
@@ -58,29 +58,29 @@ class ReleasedModel:
 
     @property
     def total(self) -> float:
-        """Variance along all directions."""
+        """Total variance along all directions."""
         assert self.variances is not None
         k, d = self.components.shape
         return float(self.variances.sum() + (d - k) * self.rest)
 
     @property
     def deviations(self) -> FloatArray:
-        """What whitening divides by: a variance that noise left at 0 is as the least above 0."""
+        """Divisors for whitening; a variance of 0 after noise counts as the least above 0."""
         assert self.variances is not None
         least = self.variances[self.variances > 0].min(initial=np.inf)
         found = np.maximum(self.variances, least if np.isfinite(least) else 1.0)
         return np.asarray(np.sqrt(found))
 
     def transform(self, rows: Any) -> FloatArray:
-        """Return rows, an array or a sparse one, along the components; shape (n, k)."""
+        """Return coordinates of dense or sparse rows along the components; shape (n, k)."""
         stored: bool = sparse.issparse(rows)
-        if stored:  # the mean is taken off afterwards, so that zeros stay unstored
+        if stored:  # The mean is subtracted afterwards: the zeros of rows stay unstored.
             along = self.components.T / np.reshape(self.scale, (-1, 1))
             return np.asarray(rows @ along - self.mean @ along)
         return np.asarray(((rows - self.mean) / self.scale) @ self.components.T)
 
     def inverse_transform(self, along: FloatArray) -> FloatArray:
-        """Return rows of the original space that have these coordinates; shape (n, d)."""
+        """Return rows of the original space with the given coordinates; shape (n, d)."""
         return np.asarray((along @ self.components) * self.scale + self.mean)
 
     def covariance(self) -> FloatArray:
@@ -94,7 +94,7 @@ class ReleasedModel:
         return self._along(1 / along - 1 / rest, 1 / rest, 1 / self.scale)
 
     def score_samples(self, rows: FloatArray) -> FloatArray:
-        """Return the log-likelihood of each row, shape (n,), under a normal law."""
+        """Return the log-likelihood of each row, shape (n,), under a normal distribution."""
         along, rest = self._positive()
         k, d = self.components.shape
         z = (rows - self.mean) / self.scale
@@ -106,17 +106,17 @@ class ReleasedModel:
         return likelihood
 
     def _along(self, above: FloatArray, rest: float, scale: FloatArray) -> FloatArray:
-        """Return the matrix with this above the rest along each component, in units of a scale."""
+        """Return the matrix with ``above`` plus ``rest`` along components, scaled by ``scale``."""
         matrix = (self.components.T * above) @ self.components
         matrix[np.diag_indices_from(matrix)] += rest
         return np.asarray(matrix * np.outer(scale, scale))
 
     def _positive(self) -> tuple[FloatArray, float]:
-        """Return variances along the components, and along each of the other directions.
+        """Return positive variances along the components, and along each of the other directions.
 
-        The likelihood of a row has no bound where one is 0: what noise left below a thousandth of
-        their mean is taken for that, and their mean, where noise left nothing, for the largest that
-        rows of bounded length can have.
+        A zero variance would make a row's likelihood unbounded. So variances below a thousandth of
+        their mean are raised to that value. If all variances are 0 after noise, they become the
+        largest mean variance that rows of bounded length can have.
         """
         assert self.variances is not None
         least = self.total / self.components.shape[1] / 1000 or self.largest
@@ -127,17 +127,18 @@ class ReleasedModel:
 def kept_variances(
     along: FloatArray, rest: float, d: int, share: float | None = None
 ) -> tuple[FloatArray, float]:
-    """Return the variances along the components that are kept, and the mean of all others.
+    """Return the variances along the leading components, and the mean of all other variances.
 
     Parameters
     ----------
     along : ndarray
-        Noisy variances along directions in order; they are made at least 0.
+        Noisy variances along directions, in their order; negative variances become 0.
     rest : float
-        Of all other directions together.
+        Variance of all other directions together.
     d : int
     share : float, optional
-        Of the total, which the fewest components that reach it keep; all are kept if not given.
+        Share of the total variance: the result has the fewest components that reach the share. By
+        default, the result has all components.
     """
     reached = np.cumsum(np.maximum(along, 0.0))
     total = max(float(along.sum() + rest), float(reached[-1]))

@@ -1,27 +1,27 @@
-"""Discrete noise by OpenDP, the one vetted sampler this project uses for a real release.
+"""Discrete noise by OpenDP, the only vetted sampler that this project uses for real releases.
 
 The second moment's upper triangle is a vector of whole numbers. Its diagonal is multiplied by 70
-and the rest by 99, so that one scale of noise serves both: a symmetric matrix D has
+and the other entries by 99, so that one noise scale fits all entries. A symmetric matrix D has
 
     70^2 sum_i D_ii^2 + 99^2 sum_(i<j) D_ij^2 <= (99^2 / 2) ||D||_F^2,
 
 and ||vv' - ww'||_F is at most sqrt 2 (replace) or 1 (zero-out) times the largest squared row. In
-that norm the noise is the Gaussian orthogonal ensemble up to .005 %. OpenDP draws discrete Gaussian
-noise (Canonne, Kamath & Steinke 2020) or discrete Laplace noise with entropy from the system.
+the norm of these weights the noise is the Gaussian orthogonal ensemble up to .005 %. OpenDP samples
+discrete Gaussian noise (Canonne, Kamath & Steinke 2020) or discrete Laplace noise with entropy from
+the system.
 
 Gaussian noise is calibrated by the exact profile, which `dpviz.accounting.gaussian` proves for
-discrete noise of such a scale, and that pair is claimed; OpenDP's own privacy map, which goes by
-zero-concentrated privacy and proves 5 to 9 % more of epsilon, stands beside it. Where the map
-proves more, at a large epsilon or on a coarse grid, and for Laplace noise, the map is claimed.
+discrete noise of this scale. The release claims that epsilon and delta. OpenDP's own privacy map
+uses zero-concentrated privacy and proves 5 to 9 % more of epsilon; the release states it too. If
+the map proves more, at a large epsilon or on a coarse grid, and for Laplace noise, it is claimed.
 
-Other whole numbers may be released before the moment, as the sum of rows for a private mean or how
-many of them count, or after it, as the counts of a picture: what comes later may depend on what was
-shown. Each takes a share of squared mu (of epsilon, for Laplace noise). Adaptive Gaussian
-mechanisms compose exactly, mu^2 adds up, so all of them together cost what the moment alone would
-at a sensitivity of D/sqrt(1 - shares). Rounded noise is post-processing of them, and discrete noise
-is within tau(s) of it a coordinate, one answer after the other: the corollary of
-`dpviz.accounting.gaussian` holds with all coordinates counted. Rhos and pure epsilons add up by
-themselves.
+Other whole numbers may be released before the moment (the sum of rows for a private mean, or the
+number of used rows) or after the moment (the counts of a map). Later releases may depend on earlier
+ones. Each release uses a share of squared mu (of epsilon, for Laplace noise). Adaptive Gaussian
+mechanisms compose exactly: mu^2 adds up. So all releases together cost what the moment alone would
+at a sensitivity of D/sqrt(1 - shares). Rounded noise is their post-processing, and discrete noise
+is within tau(s) of rounded noise a coordinate, one answer after the other: the corollary of
+`dpviz.accounting.gaussian` holds with all coordinates counted. Rhos and pure epsilons add up.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from dpviz.releasing.grid import DIAGONAL_WEIGHT, OTHER_WEIGHT, IntArray
 
 
 class NoOpenDP(DpvizError):
-    """OpenDP is not installed."""
+    """Raised if OpenDP is not installed."""
 
 
 class Law(StrEnum):
-    """The discrete noise of a release."""
+    """The distribution of a release's discrete noise."""
 
     NORMAL = "discrete Gaussian"
     LAPLACE = "discrete Laplace"
@@ -60,19 +60,19 @@ class Law(StrEnum):
 
 @dataclass(frozen=True)
 class Side:
-    """Whole numbers that are released beside the moment, before it or after it.
+    """A query with whole-number answers, released in addition to the moment, before or after it.
 
     Attributes
     ----------
     name : str
     share : float
-        Of squared mu, or of epsilon for Laplace noise; above 0.
+        Share of squared mu, or of epsilon for Laplace noise; above 0.
     sensitivity : int
-        In the norm of the law (l2 or l1), rounded up.
+        Sensitivity in the norm of the noise distribution (l2 or l1), rounded up.
     entries : int
-        How many numbers.
+        Number of answers.
     scale : float
-        Of the noise; 0 until it is calibrated.
+        Scale of the noise; 0 before calibration.
     """
 
     name: str
@@ -84,25 +84,25 @@ class Side:
 
 @dataclass(frozen=True)
 class Noise:
-    """Discrete noise on the weighted upper triangle, and what it is proved to cost.
+    """Discrete noise on the weighted upper triangle, and its proved privacy cost.
 
     Attributes
     ----------
     law : Law
     scale : float
-        In weighted whole numbers.
+        Scale of the noise, in weighted whole numbers.
     sensitivity : int
-        l2 (Gaussian) or l1 (Laplace) length of the largest change, rounded up.
+        Length of the largest change in l2 (Gaussian) or l1 (Laplace) norm, rounded up.
     proved : Budget
-        What is claimed: the lesser of two proofs.
+        The claimed budget: the lesser of two proofs.
     source : str
-        What proves it, in a phrase.
+        Name of the proof, in a phrase.
     mapped : Budget
-        What OpenDP's privacy map proves of the same noise.
+        Budget that OpenDP's privacy map proves for the same noise.
     rho : float
-        The zCDP parameter, proved by the map; for Laplace noise what its epsilon implies.
+        The zCDP parameter that the map proves; for Laplace noise, the value that epsilon implies.
     sides : tuple of Side
-        What is released beside the moment; all that is proved holds for everything together.
+        Queries released in addition to the moment; all proofs cover the whole release.
     """
 
     law: Law
@@ -115,11 +115,11 @@ class Noise:
     sides: tuple[Side, ...] = ()
 
     def side(self, name: str) -> Side | None:
-        """Return what is released beside the moment under a name, or None."""
+        """Return the additional query of the given name, or None."""
         return next((side for side in self.sides if side.name == name), None)
 
     def added(self, scale: float, values: list[int]) -> list[int]:
-        """Return whole numbers with noise of this law: drawn here, once, for a release."""
+        """Return whole numbers with noise from this distribution, sampled once for a release."""
         return drawn(self.law, scale, values)
 
 
@@ -131,12 +131,12 @@ BY_THEOREM = (
 
 
 def opendp() -> Any:
-    """Return OpenDP's prelude.
+    """Return the module ``prelude`` of OpenDP.
 
     Raises
     ------
     NoOpenDP
-        If it is not installed.
+        If OpenDP is not installed.
     """
     try:
         prelude = import_module("opendp.prelude")
@@ -147,14 +147,14 @@ def opendp() -> Any:
 
 
 def opendp_version() -> str:
-    """Return the version of OpenDP that draws."""
+    """Return the version of OpenDP that is used."""
     opendp()
     return installed("opendp")
 
 
 @cache
 def installed(name: str) -> str:
-    """Return the version of a package, which reading through all that it states gives."""
+    """Return the version of a package; cached, because a look-up reads all metadata."""
     return version(name)
 
 
@@ -165,20 +165,20 @@ def sensitivity_l2(relation: Relation, bits: int) -> int:
     ----------
     relation : Relation
     bits : int
-        Of the grid; squared rows are at most 4^bits.
+        Number of bits of the grid; squared rows are at most 4^bits.
     """
     if relation is Relation.REPLACE:
         return OTHER_WEIGHT << (2 * bits)
-    square = (OTHER_WEIGHT * OTHER_WEIGHT) << (4 * bits)  # twice the square
-    # a square root in whole numbers, rounded up: no double is asked
+    square = (OTHER_WEIGHT * OTHER_WEIGHT) << (4 * bits)  # Twice the square of the sensitivity.
+    # The root is taken in whole numbers and rounded up, because a double could be too small.
     return math.isqrt(-(-square // 2) - 1) + 1
 
 
 def sensitivity_l1(relation: Relation, d: int, bits: int) -> int:
     """Return the largest change of the plain upper triangle in l1 norm, rounded up.
 
-    Zero-out: (d + 1)/2. Replace: the lesser of d/sqrt 2 + 1 and sqrt((d^2 + 3d)/2); both are
-    proved in `dpviz.accounting.sensitivity.l1_upper`.
+    Zero-out: (d + 1)/2. Replace: the lesser of d/sqrt 2 + 1 and sqrt((d^2 + 3d)/2).
+    `dpviz.accounting.sensitivity.l1_upper` proves both bounds.
     """
     unit = 1 << (2 * bits)
     if relation is Relation.ZERO_OUT:
@@ -189,66 +189,66 @@ def sensitivity_l1(relation: Relation, d: int, bits: int) -> int:
 
 
 MEAN = "mean"
-"""Name of the sum of rows among what is released beside the moment."""
+"""Name of the query for the sum of rows."""
 
 
 def mean_side(
     law: Law, relation: Relation, d: int, bits: int, rows: int = 1, *, share: float
 ) -> Side:
-    """Return the sum of rows of length at most 2^bits, times 99 2^bits, as a query.
+    """Return the query for the sum of rows of length at most 2^bits, times 99 2^bits.
 
-    One row moves the sum by at most 2 2^bits (replace) or 2^bits (zero-out) in l2 norm, and by
-    sqrt d times as much in l1. The factor makes its noise as fine as that of the moment.
+    One row moves the sum by at most 2 2^bits (replace) or 2^bits (zero-out) in l2 norm, and by at
+    most sqrt d times as much in l1. The factor makes this noise as fine as the moment's.
     """
     length = rows * (OTHER_WEIGHT << (2 * bits)) * (2 if relation is Relation.REPLACE else 1)
     if law is Law.LAPLACE:
-        # l1 is at most sqrt d times l2; rounded up as well
+        # The l1 norm is at most sqrt d times the l2 norm. The result is rounded up too.
         length = math.isqrt(d * length * length - 1) + 1
     return Side(MEAN, share, length, d)
 
 
-COUNT, COUNT_SHARE = "rows that count", 0.04
-"""Name and share of what tells how many rows count, where those of one person are cut to m."""
+COUNT, COUNT_SHARE = "rows that are used", 0.04
+"""Name and share of the query for the number of used rows, if a person's rows are limited to m."""
 
 
 def count_side(bits: int, rows: int) -> Side:
-    """Return how many rows count, times 99 4^bits, as a query: one row moves it by at most 1.
+    """Return the query for the number of used rows, times 99 4^bits.
 
-    Its noise is as fine as that of the moment.
+    One row moves the number by at most 1. The noise of the number is as fine as the moment's.
     """
     return Side(COUNT, COUNT_SHARE, rows * (OTHER_WEIGHT << (2 * bits)), 1)
 
 
 def released_count(count: int, noise: Noise, n: int, bits: int) -> int:
-    """Return about how many of n rows count, at least 1; the noise is drawn here, once.
+    """Return the noisy number, at least 1, of used rows; the noise is sampled once.
 
     Parameters
     ----------
     count : int
-        How many do.
+        Exact number of used rows.
     noise : Noise
-        With a side for the count.
+        Noise with a query for the count.
     n, bits : int
     """
     side = noise.side(COUNT)
     assert side is not None
     weight = OTHER_WEIGHT << (2 * bits)
     (noisy,) = drawn(noise.law, side.scale, [count * weight])
-    # rounded to a count; 0 would be divided by, and more than n, which is public, cannot be
+    # The count is at least 1, because later steps divide by it, and at most the public n.
     return min(max((noisy + weight // 2) // weight, 1), n)
 
 
 def released_mean(total: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
-    """Return the private mean of rows, in their unit; the noise is drawn here, once.
+    """Return the private mean of rows, in units of the rows; the noise is sampled here, once.
 
     Parameters
     ----------
     total : ndarray of shape (d,), int64
         Sum of the whole-number rows.
     noise : Noise
-        With a side for the mean.
+        Noise with a query for the mean.
     n : int
-        Of the rows, or about as many as count.
+        Number of rows, or the noisy number of used rows.
     bits : int
     """
     side = noise.side(MEAN)
@@ -267,48 +267,48 @@ def calibrated(
     rows: int = 1,
     sides: Sequence[Side] = (),
 ) -> Noise:
-    """Return the least noise that is proved to meet the budget.
+    """Return the least noise that provably meets the budget.
 
-    A person with up to m rows changes the moment by at most m times what one row does: it is
-    changed one row after the other, in either norm, so the claim holds for persons at m times the
-    sensitivity, and every proof goes by the sensitivity alone.
+    A person with up to m rows changes the moment by at most m times as much as one row does,
+    because the rows change one after the other, in either norm. So the claim for persons holds at m
+    times the sensitivity, and every proof uses the sensitivity alone.
 
     Parameters
     ----------
     law : Law
     budget : Budget
-        A delta of 0 needs Laplace noise; Gaussian noise a delta above 0.
+        Budget of the release. A delta of 0 needs Laplace noise; Gaussian noise a delta above 0.
     relation : Relation
     d : int
     bits : int
     rows : int
-        Most rows that change together: those of one person.
+        Maximum number of rows that change together: the rows of one person.
     sides : sequence of Side
-        What is released beside the moment under the same budget.
+        Queries in addition to the moment, under the same budget.
 
     Raises
     ------
     NoOpenDP
         If OpenDP is not installed.
     CannotRun
-        If the law cannot meet a budget without delta.
+        If the noise distribution cannot meet a budget without delta.
     """
-    # fractions, as doubles could add up to room that is not there
+    # Fractions are exact. A sum of doubles could leave a remainder where there is none.
     taken = sum((Fraction(side.share) for side in sides), Fraction(0))
     if not (0 <= taken < 1 and all(side.share > 0 for side in sides)):
-        raise InvalidSetting("shares", "above 0 and together below 1", float(taken))
+        raise InvalidSetting("shares", "above 0, with a sum below 1", float(taken))
     if law is Law.LAPLACE:
         return _laplace(budget, rows * sensitivity_l1(relation, d, bits), sides, 1 - taken)
     if budget.delta == 0:
-        raise CannotRun(str(law), "it needs a delta above 0; got 0")
+        raise CannotRun(str(law), "this noise needs a delta above 0; got 0")
     opendp()
     own = rows * sensitivity_l2(relation, bits)
-    # the moment alone at this sensitivity costs what all of them do together
+    # With this larger sensitivity, the moment alone would cost as much as all queries together.
     sensitivity = math.isqrt(math.ceil(own * own / (1 - taken)) - 1) + 1 if sides else own
     entries = d * (d + 1) // 2 + sum(side.entries for side in sides)
     rho = rho_meeting(budget.epsilon, budget.delta)
     by_map = sensitivity / math.sqrt(2 * rho)
-    # the map rounds against us, so the formula's scale may fall short by its last digits
+    # OpenDP's privacy map rounds up, so the formula's scale may be too small in its last digits.
     while _mapped(by_map, sensitivity, budget.delta)[0] > budget.epsilon:
         by_map *= 1 + 1e-9
     by_theorem = least_scale(budget, sensitivity, entries)
@@ -319,7 +319,7 @@ def calibrated(
     if exact is not None and exact < mapped:
         proved, source = exact, BY_THEOREM
     delta = budget.delta
-    # a budget has a least epsilon, and what is proved below it is claimed as the least
+    # `Budget` has a least epsilon, so a smaller proven epsilon is raised to it.
     proved, mapped = (max(one, EPSILON_RANGE[0]) for one in (proved, mapped))
     return Noise(
         law,
@@ -334,9 +334,9 @@ def calibrated(
 
 
 def _beside(side: Side, scale: float, whole: int) -> float:
-    """Return the least scale found at which a query costs at most its share of squared mu.
+    """Return the least scale found at which a query uses at most its share of squared mu.
 
-    It is never below the moment's, whose distance from rounded noise then bounds its own.
+    The scale is at least the moment's, whose distance from rounded noise then bounds its own.
     """
     found = max(scale, side.sensitivity * scale / whole / math.sqrt(side.share))
     while (
@@ -347,9 +347,9 @@ def _beside(side: Side, scale: float, whole: int) -> float:
     return found
 
 
-@lru_cache(maxsize=256)  # of public numbers alone, and asked twice for each release
+@lru_cache(maxsize=256)  # Cached, because each release calls it twice with public numbers.
 def _mapped(scale: float, sensitivity: int, delta: float) -> tuple[float, float]:
-    """Return what OpenDP's map proves of Gaussian noise: epsilon at delta, and rho."""
+    """Return the epsilon at delta, and the rho, that OpenDP's map proves for Gaussian noise."""
     measurement = _measurement(Law.NORMAL, scale)
     rho = float(measurement.map(float(sensitivity)))
     curve = opendp().c.make_zCDP_to_approxDP(measurement).map(float(sensitivity))
@@ -362,9 +362,9 @@ def _laplace(budget: Budget, own: int, sides: Sequence[Side], left: Fraction) ->
     for side in sides:
         beside, more = _pure(side.share * budget.epsilon, side.sensitivity)
         found.append(replace(side, scale=beside))
-        # a sum of doubles is rounded: the next one above is never below the truth
+        # The sum is rounded, so the next double is used, which is never below the true sum.
         epsilon = math.nextafter(epsilon + more, math.inf)
-    if epsilon > budget.epsilon:  # by the last digits of a sum
+    if epsilon > budget.epsilon:  # Only the rounding of the sum can make it exceed the budget.
         return _laplace(Budget(budget.epsilon * (1 - 1e-15)), own, sides, left)
     claimed = Budget(max(epsilon, EPSILON_RANGE[0]))
     rho = rho_of_pure(epsilon)
@@ -372,13 +372,13 @@ def _laplace(budget: Budget, own: int, sides: Sequence[Side], left: Fraction) ->
 
 
 def _pure(wanted: float, sensitivity: int) -> tuple[float, float]:
-    """Return the least scale whose map proves at most the epsilon wanted, and what it proves."""
+    """Return the least scale whose map proves at most epsilon ``wanted``, and this epsilon."""
     scale = sensitivity / wanted
     while True:
         epsilon = float(_measurement(Law.LAPLACE, scale).map(sensitivity))
         if epsilon <= wanted:
             return scale, epsilon
-        # the factor alone may round back to where it was
+        # The product alone may round to the same scale, so the scale also moves to the next double.
         scale = math.nextafter(scale * (1 + 1e-15), math.inf)
 
 
@@ -391,34 +391,34 @@ def _measurement(law: Law, scale: float) -> Any:
 
 
 def drawn(law: Law, scale: float, values: list[int]) -> list[int]:
-    """Return whole numbers with discrete noise, drawn here, once, with the system's entropy."""
+    """Return whole numbers with discrete noise, sampled once with the system's entropy."""
     noisy: list[int] = _measurement(law, scale)(values)
     return noisy
 
 
 def released(moment: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
-    """Return the private estimate of A = X'X/n in units of the squared row bound.
+    """Return the private estimate of A = X'X/n, in units of the squared row-norm bound.
 
     Parameters
     ----------
     moment : ndarray of shape (d, d), int64
-        X'X in whole numbers.
+        Matrix X'X in whole numbers.
     noise : Noise
     n : int
-        Of the rows, or about as many as count.
+        Number of rows, or the noisy number of used rows.
     bits : int
 
     Returns
     -------
     ndarray of shape (d, d)
-        Symmetric. The noise is drawn here, once, with the system's entropy.
+        Symmetric matrix. The noise is sampled here, once, with the system's entropy.
     """
     d = len(moment)
     weights = _weights(noise.law, d)
     rows, columns = np.triu_indices(d)
     weighted = (moment * weights)[rows, columns]
     noisy = drawn(noise.law, noise.scale, [int(value) for value in weighted])
-    # from here on only released numbers: doubles are harmless
+    # From here on all numbers are released ones, so doubles are safe to use.
     estimate = np.zeros((d, d))
     estimate[rows, columns] = np.asarray(noisy, dtype=np.float64)
     estimate /= weights * (n * 4.0**bits)
@@ -427,9 +427,9 @@ def released(moment: IntArray, noise: Noise, n: int, bits: int) -> FloatArray:
 
 
 def off_diagonal_std(law: Law, scale: float, n: int, bits: int) -> float:
-    """Return the standard deviation of the noise off the diagonal, in squared row bounds.
+    """Return the off-diagonal standard deviation of the noise, in squared row-norm bounds.
 
-    A discrete Laplace is at most as wide as the continuous one.
+    A discrete Laplace distribution is at most as wide as the continuous distribution.
     """
     weight, spread = (1, math.sqrt(2)) if law is Law.LAPLACE else (OTHER_WEIGHT, 1.0)
     return spread * scale / (weight * n * 4.0**bits)
@@ -438,7 +438,7 @@ def off_diagonal_std(law: Law, scale: float, n: int, bits: int) -> float:
 def _weights(law: Law, d: int) -> IntArray:
     if law is Law.LAPLACE:
         return np.ones((d, d), dtype=np.int64)
-    # 64 bits: weights multiply sums of whole numbers
+    # The weights have 64 bits, because sums that are multiplied by them become large.
     weights = np.full((d, d), OTHER_WEIGHT, dtype=np.int64)
     np.fill_diagonal(weights, DIAGONAL_WEIGHT)
     return weights

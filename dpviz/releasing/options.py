@@ -27,35 +27,36 @@ from dpviz.releasing.ledger import Ledger
 
 _CENTRINGS = params_of(Settings)["center"].choices
 LARGEST_EPSILON = 100.0
-"""Of a real release: beyond it nothing is protected, and OpenDP's privacy curves overflow."""
+"""Limit for a real release: a larger epsilon protects nothing and overflows OpenDP's curves.
+"""
 USUAL_EPSILON = 10.0
-"""Above it a release needs an explicit word."""
+"""A release with a larger epsilon needs the user's explicit word."""
 DELTA_STATED = "stated: a number from 0 to below 1 that is not above 1/n"
 LONGEST_LINE = 200
-"""Characters of what somebody says of a release."""
+"""Maximum length of a user's text in a release, in characters."""
 ACCEPT = {
-    "epsilon-above-10": "an epsilon above 10 lets the odds on what one person's row is grow by "
-    "a factor of more than 22,000",
+    "epsilon-above-10": "with an epsilon above 10, the odds of a guess about one person's "
+    "row can grow by a factor of more than 22,000",
     "delta-above-1/n": "a delta above 1/n would allow the whole row of one person, drawn by lot, "
     "to be published",
 }
-"""What needs an explicit word in a release, and what it means."""
+"""Explicit words for accepting weak settings of a release, and their meanings."""
 ACCEPT_LIMIT = {
-    "limit-above-10": "a limit above epsilon 10 lets all releases together make the odds on what "
-    "one person's row is grow by a factor of more than 22,000",
+    "limit-above-10": "with a limit above epsilon 10, all releases together can let the odds of a "
+    "guess about one person's row grow by a factor of more than 22,000",
 }
-"""What needs an explicit word when a ledger is made: above `USUAL_EPSILON` it limits little."""
+"""Explicit words for a new ledger: a limit above `USUAL_EPSILON` protects little."""
 
 
 def stated_row_bound(value: str) -> str:
-    """Return a row bound in canonical text; only a number is public."""
+    """Return a row-norm bound in canonical text; only a number is a public bound."""
     try:
         bound = number_in(value)
     except ValueError:
         bound = math.nan
     if not 0 < bound < math.inf:
         raise InvalidSetting(
-            "row bound",
+            "row-norm bound",
             "a number above 0 that was known before anybody looked at the table",
             value or "nothing",
             "--row-bound",
@@ -64,8 +65,8 @@ def stated_row_bound(value: str) -> str:
 
 
 def _name(value: str) -> str:
-    """Return a name as released files show it: one line, no folder."""
-    # no slashes: a name must not lead to another folder
+    """Return a name in the form of released files: one line, without a folder."""
+    # A name must not contain a slash, because it could then lead to another folder.
     if not value or printable(value, None) != value or len(value) > QUOTED or set(value) & {*"/\\"}:
         allowed = f"a line of 1 to {QUOTED} characters without slashes"
         raise InvalidSetting("name", allowed, value or "nothing", "--name")
@@ -73,7 +74,7 @@ def _name(value: str) -> str:
 
 
 def one_line(name: str) -> Callable[[str], str]:
-    """Return the check of what somebody says in a line."""
+    """Return the function that checks a user's one-line text."""
 
     def check(value: str) -> str:
         if printable(value, None) != value or len(value) > LONGEST_LINE:
@@ -87,25 +88,25 @@ def one_line(name: str) -> Callable[[str], str]:
 def accepted(
     known: Mapping[str, str], among: str = "one of"
 ) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
-    """Return the check of explicit words."""
+    """Return the function that checks explicit words."""
 
     def check(words: tuple[str, ...]) -> tuple[str, ...]:
         for word in words:
             if word not in known:
                 raise InvalidSetting("accept", f"{among} {', '.join(known)}", word, "--accept")
-        # in one order, so that the same words have one digest
+        # The words are put in a fixed order, so that the same words have the same digest.
         return tuple(word for word in known if word in words)
 
     return check
 
 
 def explicit_words(known: Mapping[str, str], does: str, example: str) -> Any:
-    """Declare the words by which somebody accepts what does little, such as "protects"."""
+    """Declare the words that accept a weak setting; ``does`` is a verb such as "protects"."""
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in known.items())
     return texts(
         (),
         label="Accepted",
-        help=f"What is meant although it {does} little: {meanings}.",
+        help=f"Accept a weak setting, although it {does} little: {meanings}.",
         check=accepted(known),
         examples=((example,),),
         choices=dict.fromkeys(known, ""),
@@ -113,31 +114,31 @@ def explicit_words(known: Mapping[str, str], does: str, example: str) -> Any:
 
 
 def words_needed(epsilon: float, delta: float, n: int) -> dict[str, str]:
-    """Return what a release of n rows needs an explicit word for, and what each word means."""
-    # above 1/n a release may be one person's row as it is, and still keep its claim
+    """Return the explicit words that a release of n rows needs, and their meanings."""
+    # If delta is above 1/n, a release may show one person's row and still meet its claim.
     needed = {"epsilon-above-10": epsilon > USUAL_EPSILON, "delta-above-1/n": delta * n > 1}
     return {word: ACCEPT[word] for word, is_needed in needed.items() if is_needed}
 
 
 def require_words(epsilon: float, delta: float, n: int, accepted: tuple[str, ...]) -> None:
-    """Raise `DpvizError` where an explicit word is needed and was not said."""
+    """Raise `DpvizError` if a needed explicit word is missing."""
     for word, meaning in words_needed(epsilon, delta, n).items():
         if word not in accepted:
-            raise DpvizError(f"{meaning}; say --accept {word} if that is meant; nothing was spent.")
+            raise DpvizError(f"{meaning}; to accept this, add --accept {word}; nothing was spent.")
 
 
 def _limit(written: str) -> str:
-    """Return a limit in canonical text; empty while it is not stated."""
+    """Return a limit in canonical text, empty if no limit is stated."""
     if not written:
         return ""
     first, _, second = written.partition(",")
     try:
-        # what is fixed for ever is said
+        # A limit needs both an epsilon and a delta.
         budget = Budget(number_in(first), check_delta(number_in(second)))
     except ValueError:
         raise InvalidSetting(
             "limit",
-            "written EPSILON,DELTA: numbers above 0 and from 0 to below 1",
+            "written EPSILON,DELTA, with epsilon above 0 and delta from 0 to below 1",
             written,
             "--limit",
         ) from None
@@ -146,12 +147,12 @@ def _limit(written: str) -> str:
 
 @dataclass(frozen=True)
 class LedgerOptions(Declared):
-    """What is fixed when a ledger is made: the one code behind the command and the page."""
+    """The fixed settings of a new ledger, declared once for the command and the page."""
 
     limit: str = text(
         "",
         label="Limit",
-        help="EPSILON,DELTA that all releases together may never pass.",
+        help="Limit EPSILON,DELTA that all releases together never exceed.",
         required=True,
         check=_limit,
         examples=("3,1e-05",),
@@ -159,55 +160,57 @@ class LedgerOptions(Declared):
     relation: str = inherit(
         Settings,
         "relation",
-        help="When two tables are neighbours, for every release of this ledger.",
+        help="How neighbouring tables differ, for every release of this ledger.",
     )
     unit: str = choice(
         str(Unit.ROW),
         {
-            Unit.ROW: "rows: each counts for itself",
-            Unit.PERSON: "persons: all rows of one together",
+            Unit.ROW: "rows: each row counts separately",
+            Unit.PERSON: "persons: all rows of one person count together",
         },
         label="Counts",
-        help="Who counts as one: a row, or a person, where the schema says how many rows one has.",
+        help="The unit of protection: a row, or a person if the schema states how many rows a "
+        "person has.",
     )
     rows_a_person: int | None = inherit(
         Settings,
         "rows_a_person",
-        help="Most rows of one person, for a ledger of persons. The ledger prices a release for "
-        "fewer rows as one for this many, and refuses a release for more. Left out, the first "
-        "release says it.",
+        help="Largest number of rows of one person, for a ledger of persons. A release for fewer "
+        "rows counts like a release for this number; a release for more rows is refused. If left "
+        "out, the first release sets the number.",
         group="",
     )
     account: str = choice(
         "basic",
         {"basic": "epsilons and deltas add up", "zcdp": "rhos add up (zCDP)"},
         label="Account",
-        help="How spends add up: epsilons and deltas, or the rhos of zero-concentrated privacy.",
+        help="How privacy losses add up: epsilons and deltas, or rhos of zero-concentrated "
+        "privacy.",
     )
     purpose: str = text(
         "",
         label="Purpose",
-        help="Purpose of the ledger, in your own words. It refuses a release that states another "
-        "purpose.",
+        help="Purpose of the ledger, in your own words. The ledger refuses a release that states "
+        "another purpose.",
         check=one_line("purpose"),
         examples=("a study",),
     )
     accept: tuple[str, ...] = explicit_words(ACCEPT_LIMIT, "limits", "limit-above-10")
 
     def create(self, ledger: Ledger, schema: str = "") -> None:
-        """Make the ledger; one that is there keeps its limit, and this is refused.
+        """Create the ledger; if it exists already, its limit stays and this call fails.
 
         Raises
         ------
         DpvizError
-            If no limit is stated, or the ledger is there already.
+            If no limit is stated, or the ledger exists already.
         """
         if not self.limit:
             raise InvalidSetting("limit", "stated as EPSILON,DELTA", "nothing", "--limit")
         if self.rows_a_person is not None and self.unit != Unit.PERSON:
             raise InvalidSetting(
                 "rows a person",
-                "stated for a ledger of persons only",
+                "left out unless the ledger counts persons",
                 self.rows_a_person,
                 "--rows-a-person",
             )
@@ -215,8 +218,8 @@ class LedgerOptions(Declared):
         for word, meaning in ACCEPT_LIMIT.items():
             if epsilon > USUAL_EPSILON and word not in self.accept:
                 raise DpvizError(
-                    f"limit {numeral(epsilon, 6)}: {meaning}; say --accept {word} if that is "
-                    "meant; no ledger was made."
+                    f"limit {numeral(epsilon, 6)}: {meaning}; to accept this, add --accept "
+                    f"{word}; no ledger was made."
                 )
         ledger.create(
             Budget(epsilon, delta),
@@ -231,25 +234,25 @@ class LedgerOptions(Declared):
 
 @dataclass(frozen=True)
 class ReleaseOptions(Declared):
-    """What is released, beside the table and its schema."""
+    """Options of a release, except the table and its schema."""
 
     rows: str = choice(
         "bound",
         {
-            "bound": "shortened to the row bound",
+            "bound": "clipped to the row-norm bound",
             "unit": "scaled to length one: needs no bound",
         },
         label="Rows",
         help="How each row is bounded: by the stated row-norm bound, or by scaling it to length "
-        "one. Scaled to length one, rows count by their direction alone.",
+        "one. If rows are scaled to length one, only their directions count.",
         examples=("unit",),
     )
     row_bound: str = text(
         "",
         label="Row bound",
-        help="R, the largest length of a centred row, in the table's units, or in scaled units. "
-        "State a number that was known before anybody looked at the table. Longer rows are scaled "
-        "down.",
+        help="Row-norm bound R: largest length of a centred row, in the table's or in scaled "
+        "units. State a number that was known before anybody looked at the table. Longer rows are "
+        "scaled down.",
         examples=("40",),
     )
     scale: str = choice(
@@ -268,11 +271,11 @@ class ReleaseOptions(Declared):
         choices={
             "typical": "typical values of the schema",
             **{name: _CENTRINGS[name] for name in ("midpoint", "none")},
-            PRIVATE: "a private mean, paid for",
+            PRIVATE: "a private mean, which uses part of the budget",
         },
-        help="The centre subtracted from each feature. Its typical value: a row without numbers "
-        "then adds nothing. The middle of its bounds. Nothing. Or the mean, released with noise "
-        "under the same budget.",
+        help="The centre subtracted from each feature. With its typical value, a row without "
+        "numbers adds nothing. Other centres are the middle of its bounds, nothing, or a mean "
+        "released with noise under the same budget.",
         examples=("none",),
     )
     mean_share: float = inherit(Settings, "mean_share", high=0.5)
@@ -282,13 +285,14 @@ class ReleaseOptions(Declared):
         high=0.8,
         slider=None,
         help="Share of the budget for a map of the rows: noisy counts of cells along two "
-        "components. A share of squared mu, or of epsilon if delta is 0. 0 draws no map.",
+        "components. The budget is counted in squared mu, or in epsilon if delta is 0. With 0, no "
+        "map is made.",
     )
     epsilon: float = inherit(
         Settings,
         "epsilon",
         high=LARGEST_EPSILON,
-        help="Privacy loss that the release is proved to stay within.",
+        help="Proved upper bound on the privacy loss of the release.",
     )
     delta: float | None = inherit(
         Settings,
@@ -296,7 +300,7 @@ class ReleaseOptions(Declared):
         required=True,
         optional=False,
         allowed_text=DELTA_STATED,
-        help="Its delta, which nobody chooses for you: below 1/n; 0 needs a mechanism without "
+        help="Delta of the release. You must choose delta, below 1/n; 0 needs a mechanism without "
         "delta.",
         examples=(1e-6,),
     )
@@ -305,8 +309,8 @@ class ReleaseOptions(Declared):
     mechanism: str | None = text(
         None,
         label="Mechanism",
-        help="A mechanism with a sampler that is safe on a computer. auto takes Gaussian noise if "
-        "delta is above 0, else Laplace noise.",
+        help="A mechanism whose sampler is safe against attacks on floating-point numbers. Auto "
+        "uses Gaussian noise if delta is above 0, and else Laplace noise.",
         optional=True,
         examples=("some_key",),
     )
@@ -314,16 +318,16 @@ class ReleaseOptions(Declared):
         None,
         *BITS_RANGE,
         label="Grid",
-        help="Entries of rows are rounded to multiples of 2^-grid row-norm bounds; auto takes "
-        f"{DEFAULT_BITS}, or the finest that this many rows allow.",
+        help="Entries of rows are rounded to multiples of 2^-grid row-norm bounds. Auto takes grid "
+        f"{DEFAULT_BITS}, or the finest grid that the number of rows allows.",
         optional=True,
         examples=(16,),
     )
     name: str | None = text(
         None,
         label="Name",
-        help="The table's name in released files, which hold no other name of it. auto is the key "
-        "of a built-in table, and the word table for any other.",
+        help="The table's name in released files, which hold no other name of the table. Auto "
+        "gives a built-in table's key, or the word table for your own table.",
         optional=True,
         check=_name,
         examples=("survey",),
@@ -331,15 +335,15 @@ class ReleaseOptions(Declared):
     purpose: str = text(
         "",
         label="Purpose",
-        help="The purpose of the release; if left out, the purpose of the ledger. The release, "
-        "its line of the ledger and its card hold it.",
+        help="The purpose of the release; if left out, the purpose of the ledger. The release, its "
+        "ledger entry and its card state the purpose.",
         check=one_line("purpose"),
         examples=("annual report",),
     )
     by: str = text(
         "",
         label="By",
-        help="Who releases it: a name or an office, which stands beside the purpose.",
+        help="Who makes the release: a name or an office, shown next to the purpose.",
         check=one_line("by"),
         examples=("A. Example",),
     )
@@ -347,19 +351,19 @@ class ReleaseOptions(Declared):
 
     @property
     def stated_delta(self) -> float:
-        """The delta, or `InvalidSetting` where nobody stated one."""
+        """The stated delta; raises `InvalidSetting` if delta is not stated."""
         if self.delta is None:
             raise params_of(type(self))["delta"].error("nothing")
         return self.delta
 
     def require(self) -> None:
-        """Raise `InvalidSetting` where the row bound or delta are missing or wrong."""
+        """Raise `InvalidSetting` if the row-norm bound or delta is missing or wrong."""
         if self.rows == "bound":
             stated_row_bound(self.row_bound)
         elif self.row_bound:
             raise InvalidSetting(
-                "row bound",
-                "left out where rows are scaled to length one",
+                "row-norm bound",
+                "left out if rows are scaled to length one",
                 self.row_bound,
                 "--row-bound",
             )

@@ -1,4 +1,4 @@
-"""The files of one release: they get their room on the disk before anything is spent."""
+"""The files of one release, whose disk space is reserved before any budget is used."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from dpviz.releasing.ledger import RELEASE, Ledger, LedgerError, Receipt
 
 
 class SpentWithoutFile(DpvizError):
-    """The spend is in the ledger, and a file of the release could not be written."""
+    """Raised if the spend is in the ledger, but a file of the release could not be written."""
 
 
 class Outputs:
-    """Where one release goes: beside its ledger, for its owner only, and where its maker wants it.
+    """Files of one release: an owner-only copy beside its ledger, and the user's own file.
 
     Parameters
     ----------
     ledger : Ledger or None
     out : Path or None
-        A new file.
+        Path of a new file for the user.
     size : int
-        Most bytes that the release can have.
+        Largest possible size of the release, in bytes.
 
     Raises
     ------
     DpvizError
-        If either cannot be written there; nothing is left of it.
+        If either file cannot be written there; then neither file remains.
     """
 
     def __init__(self, ledger: Ledger | None, out: Path | None, size: int) -> None:
@@ -55,21 +55,21 @@ class Outputs:
             undo.pop_all()
 
     def drop(self) -> None:
-        """Give back the room of what was not written."""
+        """Free the reserved disk space that was not used."""
         for place in (self._beside, self._wanted):
             if place is not None:
                 place.drop()
 
     def write(self, content: bytes, receipt: Receipt | None) -> None:
-        """Write the release, beside the ledger first.
+        """Write the release, first to the copy beside the ledger.
 
         Raises
         ------
         SpentWithoutFile
-            If a file cannot be written after a spend; the sentence says what was spent, and where
-            the release is if it is anywhere.
+            If a file cannot be written after a spend; the message states the budget used and the
+            place of the release, if there is one.
         """
-        # beside the ledger first: that copy is its owner's, and the one that can be had again
+        # The file beside the ledger comes first, because the ledger's owner can copy it again.
         places: list[tuple[Reserved, Path, str]] = []
         if self._beside is not None and self._ledger is not None and receipt is not None:
             path = self._ledger.name_of(receipt)
@@ -88,8 +88,8 @@ class Outputs:
                 self._ledger.close(receipt.number, RELEASE, content)
             except LedgerError as error:
                 raise SpentWithoutFile(
-                    f"{spent(self._ledger, receipt)} and the release is in {written[0]}, of which "
-                    f"the ledger has no digest, as {error}"
+                    f"{spent(self._ledger, receipt)} and the release is in {written[0]}, "
+                    f"but the ledger did not store its digest: {error}"
                 ) from None
         if failed and (receipt is None or self._ledger is None):
             raise failed[0]
@@ -101,24 +101,24 @@ class Outputs:
 
 
 def read_release(path: Path) -> dict[str, Any]:
-    """Return a release's file as data; `DpvizError` if it cannot be read or is none."""
+    """Return a release's file as data, or raise `DpvizError` if it cannot be read."""
     return read_document(path, "release", 1)
 
 
 def read_document(path: Path, kind: str, version: int) -> dict[str, Any]:
-    """Return a file of dpviz as data.
+    """Return a file written by dpviz as data.
 
     Parameters
     ----------
     path : Path
     kind : str
-        What it is: the file names its version as ``dpviz_KIND``.
+        Kind of file; the file states its version as ``dpviz_KIND``.
     version : int
 
     Raises
     ------
     DpvizError
-        If it cannot be read or is none.
+        If the file cannot be read or is of another kind.
     """
     try:
         found = strict_json(path.read_text(encoding="utf-8"))
@@ -133,18 +133,18 @@ def read_document(path: Path, kind: str, version: int) -> dict[str, Any]:
 
 @contextmanager
 def telling(ledger: Ledger | None, receipt: Receipt | None) -> Iterator[None]:
-    """Say what was spent, whatever stops a release after its spend."""
+    """Report the budget used if an error stops a release after its spend."""
     try:
         yield
     except KeyboardInterrupt:
         if ledger is None or receipt is None:
             raise
         raise SpentWithoutFile(
-            f"{spent(ledger, receipt)} and the release is lost, as it was interrupted."
+            f"{spent(ledger, receipt)} and the release is lost, because it was interrupted."
         ) from None
     except SpentWithoutFile:
         raise
-    except DpvizError as error:  # the table cannot be read any more
+    except DpvizError as error:  # The table can no longer be read.
         if ledger is None or receipt is None:
             raise
         raise SpentWithoutFile(
@@ -157,7 +157,7 @@ def telling(ledger: Ledger | None, receipt: Receipt | None) -> Iterator[None]:
 
 
 def spent(ledger: Ledger, receipt: Receipt) -> str:
-    """Return what a receipt says, as the beginning of a sentence."""
+    """Return the beginning of a sentence about a receipt."""
     return (
         f"epsilon {numeral(receipt.spend.epsilon, 6)} and delta {numeral(receipt.spend.delta, 3)} "
         f"are spent, as spend number {receipt.number} of ledger {ledger.path.name},"
@@ -165,14 +165,16 @@ def spent(ledger: Ledger, receipt: Receipt) -> str:
 
 
 def _check(out: Path, ledger: Ledger | None) -> None:
-    """Raise `DpvizError` if a release must not be written there."""
+    """Raise `DpvizError` if a release must not be written to the given path."""
     place = Path(os.path.realpath(out))
     if ledger is not None and any(own == place or own in place.parents for own in ledger.own_files):
         raise DpvizError(
-            f"--out must name a file apart from the ledger; {out.name!r} belongs to "
+            f"--out must name a file that is not part of a ledger; {out.name!r} belongs to "
             f"{ledger.path.name!r}; nothing was spent."
         )
     if os.path.lexists(out):
-        raise DpvizError(f"--out must name a new file; {out.name!r} is there; nothing was spent.")
+        raise DpvizError(
+            f"--out must name a new file; {out.name!r} exists already; nothing was spent."
+        )
     if not out.parent.is_dir() or not os.access(out.parent, os.W_OK):
         raise DpvizError(f"{out.name} cannot be written in that folder; nothing was spent.")

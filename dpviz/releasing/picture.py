@@ -1,24 +1,24 @@
-"""The picture of a release: whole-number counts of cells along the released components.
+"""The published map of a release: whole-number counts of cells along the released components.
 
-Given the released components and the frame, which cell of which label a row is in is a function of
-that row alone, found in whole numbers: components are cut to multiples of 2^-30, and their products
-with certified rows are exact. A row of zeros is nobody and is in none. So
+Given the released components and the frame, a row's cell and label depend on this row alone. Cells
+are found in whole numbers: components are rounded to multiples of 2^-30, and their products with
+certified rows are exact. A row of zeros stands for nobody and lies in no cell. So
 
-* a replaced row takes one from one count and adds one to another: sqrt 2 in l2 and 2 in l1; a row
-  that is zeroed out takes one: 1 and 1. The label is a part of the row, so this holds with labels.
-* A search of the frame asks how many rows lie beyond a place on an axis: one row moves that by at
-  most 1, under both relations. Ten answers are sqrt 10 in l2 and 10 in l1.
-* A person with m rows changes them one after the other: m times as much of each.
+* Replacing a row takes one from one count and adds one to another: sqrt 2 in l2 and 2 in l1.
+  Zeroing a row takes one: 1 and 1. The label is a part of the row, so this holds with labels.
+* A search for the frame asks how many rows lie beyond a place on an axis. One row moves this number
+  by at most 1, under both relations. Ten answers move by sqrt 10 in l2 and 10 in l1.
+* A person with m rows changes these rows one after the other, which gives m times each bound.
 
-Each answer depends on the rows through what was released before it and its own noise. Squared mus
-(or pure epsilons) of the matrix, the mean, the searches and the counts therefore add up to those of
-the whole, which `dpviz.releasing.noise.calibrated` meets. Counts are multiplied by 99 4^bits (or
-four times that) before discrete noise is drawn, so that it is as fine as that of the matrix, and
-are rounded to people afterwards: post-processing. Where delta is 0 they are counted as they are.
+Each answer depends on the rows only through earlier releases and its own noise. So squared mus (or
+pure epsilons) of the matrix, the mean, the searches and the counts add up to the whole budget,
+which `dpviz.releasing.noise.calibrated` meets. Counts are multiplied by 99 4^bits (or four times
+that) before discrete noise is added, so that their noise is as fine as the matrix's. Rounding to
+people is post-processing. If delta is 0, counts are not multiplied.
 
-The shares, the grid of the frame and the number of cells follow
-`dpviz.simulation.picture.account`; here a search knows that no row is longer than the row
-bound, so four counts find the octave of its median, and where all is pure it counts with noise too.
+The shares, the grid of the frame and the number of cells follow `dpviz.simulation.picture.account`,
+with two differences. A search knows that no row exceeds the row-norm bound, so four counts find the
+octave of its median. Searches also have noise if all noise is pure.
 """
 
 from __future__ import annotations
@@ -65,32 +65,32 @@ from dpviz.simulation.picture.quality import expected
 from dpviz.simulation.picture.shown import drowned, points, steady
 
 STAMP = "nobody's row"
-"""What every published picture is stamped with: points stand for people, none is one."""
+"""Stamp on every published map: points stand for people, but no point is a person."""
 MEDIAN, EDGE, COUNTS = "median of the frame", "edge of the frame", "picture"
-"""Names of the parts of a picture among what is released beside the matrix."""
+"""Names of the queries of a map, in addition to the matrix."""
 
-_FINE = 30  # bits of a component
+_FINE = 30  # Number of bits of each number of a component.
 _MEDIAN_COUNTS, _EDGE_COUNTS = 4, 4
 _POINTS = 300
 
 
 @dataclass(frozen=True)
 class Counting:
-    """How the rows of a release are counted: from public numbers alone.
+    """How the rows of a release are counted for the map; it depends only on public numbers.
 
     Attributes
     ----------
     plan : PicturePlan
-        Its noise is told by `std`, once it is calibrated.
+        Plan of the map; after calibration, `std` gives the noise.
     categories, kinds : tuple of str
-        Labels that were declared, and those that are told apart: all of them, or none where they
-        would drown.
+        Declared labels, and the labels that are counted separately: all of them, or none if noise
+        would hide them.
     weight : int
-        By which counts are multiplied before noise is drawn.
+        Factor of the counts before noise is added.
     sides : tuple of Side
-        To be calibrated: the searches of the frame, if they are paid for, and the counts.
+        Queries to calibrate: the searches for the frame, if they use budget, and the counts.
     bits : int
-        Of the grid of the rows.
+        Number of bits of the rows' grid.
     """
 
     plan: PicturePlan
@@ -101,21 +101,21 @@ class Counting:
     bits: int
 
     def among(self, n: int) -> Counting:
-        """Return the same, of about so many rows that count."""
+        """Return the same counting for n used rows."""
         return replace(self, plan=replace(self.plan, n=n))
 
     @property
     def unit(self) -> int:
-        """One row bound, in the whole numbers that places are told in."""
+        """One row-norm bound, in the whole-number unit of coordinates."""
         return 1 << (self.bits + _FINE)
 
     def std(self, noise: Noise, name: str) -> float:
-        """Return the standard deviation of a part's numbers, in people."""
+        """Return the standard deviation of a query's answers, in people."""
         side = noise.side(name)
         assert side is not None
-        if noise.law is Law.LAPLACE:  # a discrete Laplace is at most as wide
+        if noise.law is Law.LAPLACE:  # A discrete Laplace has at most this standard deviation.
             return math.sqrt(2) * side.scale
-        return math.hypot(side.scale / self.weight, 1 / math.sqrt(12))  # and rounded
+        return math.hypot(side.scale / self.weight, 1 / math.sqrt(12))  # Rounding adds variance.
 
 
 def counting(
@@ -129,37 +129,37 @@ def counting(
     bits: int,
     rows: int = 1,
 ) -> Counting:
-    """Return how a picture is counted, with the parts that are to be calibrated.
+    """Return how to count a map, with the queries to calibrate.
 
     Parameters
     ----------
     share : float
-        Of squared mu, or of epsilon for Laplace noise.
+        Share of squared mu, or of epsilon for Laplace noise.
     law : Law
     budget : Budget
-        Of the whole release.
+        Budget of the whole release.
     relation : Relation
     n, k : int
     kinds : sequence of str
-        Public names of labels.
+        Public names of the labels.
     bits : int
-        Of the grid of the rows.
+        Number of bits of the rows' grid.
     rows : int
-        Most rows that change together.
+        Maximum number of rows that change together.
 
     Raises
     ------
     CannotRun
-        If all of the picture would drown: then it is not to be paid for.
+        If noise would hide the whole map, which would waste its share of the budget.
     """
     axes, pure = min(k, 2), law is Law.LAPLACE
     weight = 1 if pure else OTHER_WEIGHT << (2 * bits)
-    if not pure and n * weight < 1 << 59:  # finer yet, so that a large share is not wasted
+    if not pure and n * weight < 1 << 59:  # Use a finer grid, so that less budget is wasted.
         weight *= 4
     changed = 2 if relation is Relation.REPLACE else 1
 
     def side(name: str, part: float, moved: int, entries: int) -> Side:
-        """Return a part whose squared l2 length, or l1 length, one row moves by ``moved``."""
+        """Return a query that one row moves by ``moved``: squared l2 length or l1 length."""
         square = moved * (rows * weight) ** 2
         length = moved * rows if pure else math.isqrt(square - 1) + 1
         return Side(name, part, length, entries)
@@ -179,15 +179,15 @@ def counting(
     searched = n / 2 >= CLEAR * std(searches[0])
     left = share - framing if searched else share
     whole = side(COUNTS, left, changed, 0)
-    # by n and the budget alone, so that the refusal tells nothing of the rows
+    # This check uses only n and the budget, so that a refusal reveals nothing about the rows.
     signal = n / std(whole)
     if signal < LEAST_SIGNAL:
         raise CannotRun(
-            "the picture",
-            f"it would drown: {n:,} rows are {numeral(signal, 2)} standard deviations of a count, "
-            f"and {numeral(LEAST_SIGNAL, 2)} are needed; nothing was spent",
+            "the map",
+            f"noise would hide it. {n:,} rows are {numeral(signal, 2)} standard deviations of a "
+            f"count's noise; at least {numeral(LEAST_SIGNAL, 2)} are needed; nothing was spent",
         )
-    # categories that would drown are not told apart, and counts are then of everybody
+    # If noise would hide the categories, people are counted without their categories.
     told = tuple(kinds) if kinds and signal / len(kinds) >= LEAST_SIGNAL else ()
     many = max(len(told), 1)
     cells = cells_along(signal / many, axes, many)
@@ -215,28 +215,28 @@ def counting(
 def along(
     whole: IntArray, codes: Codes, components: FloatArray, made: Counting, *, disk: bool
 ) -> tuple[IntArray, Codes]:
-    """Return where rows lie along released components, and their labels; rows of zeros lie nowhere.
+    """Return coordinates of nonzero rows along released components, and the labels of these rows.
 
-    Products are of whole numbers, at most 2^54 by the lengths of both, so no order of adding them
-    up changes one; what is divided is divided row by row.
+    Both lengths bound products of whole numbers by 2^54, so the order of addition changes no sum.
+    Divisions are done row by row.
 
     Parameters
     ----------
     whole : ndarray of shape (m, d), int64
-        Certified rows.
+        Certified rows in whole numbers.
     codes : ndarray of int, shape (m,)
     components : ndarray of shape (d, k)
     made : Counting
     disk : bool
-        Whether places are in units of each row's own length.
+        Whether to measure coordinates in units of each row's own length.
 
     Returns
     -------
-    ndarray of shape (somebody's rows, axes), int64
-        In ``made.unit``.
-    ndarray of int, shape (somebody's rows,)
+    ndarray of shape (nonzero rows, axes), int64
+        Coordinates, in units of ``made.unit``.
+    ndarray of int, shape (nonzero rows,)
     """
-    # a row of zeros is an absent person's, or too many of one
+    # A row of zeros belongs to an absent person, or to a person with more rows than allowed.
     here = np.any(whole != 0, axis=1)
     directions = np.rint(components[:, : made.plan.axes] * 2.0**_FINE).astype(np.int64)
     found: IntArray = whole[here] @ directions
@@ -247,18 +247,18 @@ def along(
 
 
 def cell_counts(along: IntArray, codes: Codes, frame: IntArray, plan: PicturePlan) -> IntArray:
-    """Return exact counts by label and cell; what lies outside counts in the nearest cell.
+    """Return exact counts by label and cell; a row outside the frame counts in the nearest cell.
 
     Parameters
     ----------
     along : ndarray of shape (m, axes), int64
     codes : ndarray of int, shape (m,)
-        Below ``plan.kinds``.
+        Codes of labels, below ``plan.kinds``.
     frame : ndarray of shape (axes,), int64
-        In the same unit, above 0.
+        Half-widths in the unit of the coordinates, above 0.
     plan : PicturePlan
     """
-    # whole numbers throughout: no rounding moves a row across the edge of a cell
+    # Only whole numbers are used, so that rounding cannot move a row to another cell of the chart.
     inside = np.clip(along, -frame, frame) + frame
     return counts_in(inside * plan.cells // (2 * frame), codes, plan)
 
@@ -266,21 +266,21 @@ def cell_counts(along: IntArray, codes: Codes, frame: IntArray, plan: PicturePla
 def searched(
     lengths: IntArray, made: Counting, noise: Noise, people: int = 1
 ) -> tuple[int, list[int]]:
-    """Return how far the frame reaches on one axis, and the noisy counts that said so.
+    """Return the reach of the frame on one axis, and the noisy counts that determined it.
 
     Parameters
     ----------
     lengths : ndarray of int64, shape (m,)
-        Sorted distances of rows from the origin on the axis, in ``made.unit``.
+        Sorted distances of rows from the origin on the axis, in units of ``made.unit``.
     made : Counting
     noise : Noise
     people : int
-        That each row stands for; 1 in a release.
+        Number of people that each row represents; 1 in a release.
     """
     answers: list[int] = []
 
     def up(grid: Sequence[int], count: int, target: float, name: str) -> int:
-        """Return the first place of the grid beyond which no more rows lie, as noise has it."""
+        """Return the first grid place with at most ``target`` rows beyond it, by noisy counts."""
         low = 0
         for step in reversed(range(count)):
             at = low + (1 << step) - 1
@@ -301,12 +301,12 @@ def searched(
 
 
 def counted(exact: Iterable[int], made: Counting, noise: Noise, name: str) -> list[int]:
-    """Return counts with discrete noise, in people; it is drawn here, once."""
+    """Return counts with discrete noise, in people; the noise is sampled here, once."""
     side = noise.side(name)
     assert side is not None
     weight = made.weight
     answers = noise.added(side.scale, [int(count) * weight for count in exact])
-    # to the nearest person: rounding is post-processing
+    # Noisy counts are rounded to whole people. This is post-processing.
     return [(answer + weight // 2) // weight for answer in answers]
 
 
@@ -320,22 +320,22 @@ def written(
     *,
     disk: bool,
 ) -> dict[str, Any]:
-    """Return a picture as the file of a release holds it; all of it may be shown to anybody.
+    """Return a map in the form of a release's file; all of the map is safe to publish.
 
     Parameters
     ----------
     made : Counting
     noise : Noise
     label : str
-        Column of the labels; empty without them.
+        Column of the labels; empty if there are no labels.
     frame : sequence of int
-        How far it reaches along each component, in ``made.unit``.
+        Reach of the frame along each component, in units of ``made.unit``.
     answers : sequence of sequence of int
-        Noisy counts of the searches for the frame, by axis; none without searches.
+        Noisy counts of the searches for the frame, by axis; none if there were no searches.
     counts : ndarray of shape ``made.plan.shape``, int64
-        Noisy counts by label and cell.
+        Noisy counts of rows by label and cell.
     disk : bool
-        Whether it shows directions alone, in units of each row's own length.
+        Whether the map shows only directions, in units of each row's own length.
     """
     plan = made.plan
     return {
@@ -349,7 +349,7 @@ def written(
         "frame": {
             "from": DISK if disk else plan.frame,
             "reach": [reach / made.unit for reach in frame],
-            "unit": "length of each row" if disk else "row bound",
+            "unit": "length of each row" if disk else "row-norm bound",
             "answers": list(answers),
         },
         "noise": {"weight": made.weight, "std": made.std(noise, COUNTS)},
@@ -358,14 +358,14 @@ def written(
 
 
 def frame_of(made: Counting, noise: Noise, eigenvalues: FloatArray) -> tuple[bool, list[int]]:
-    """Return the frame that released variances give, and whether only directions are shown.
+    """Return whether the map shows only directions, and the frame from released variances.
 
     Parameters
     ----------
     made : Counting
     noise : Noise
     eigenvalues : ndarray of shape (d,)
-        Released, descending, in squared row bounds.
+        Released variances, descending, in squared row-norm bounds.
     """
     if made.plan.frame == SEARCHED:
         return False, []
@@ -384,25 +384,25 @@ def pictured(
     label: str = "",
     people: int = 1,
 ) -> dict[str, Any]:
-    """Return the picture along released components: the rows are looked at, the noise is drawn.
+    """Return the map along released components; this reads the rows and samples noise.
 
     Parameters
     ----------
     labelled : iterable of (ndarray of shape (m, d), ndarray of int of shape (m,))
-        Rows within their limits, with their labels.
+        Rows within their limits, each block with its labels.
     how : Transform
-        How rows are bounded around the centre that was released.
+        Bounds on rows around the released centre.
     components : ndarray of shape (d, k)
         Released.
     variances : ndarray of shape (d,)
-        Released eigenvalues, descending, in squared row bounds.
+        Released eigenvalues, descending, in squared row-norm bounds.
     made : Counting
-        Of about as many rows as count.
+        Counting for the noisy number of used rows.
     noise : Noise
     label : str
         Column of the labels.
     people : int
-        That each row stands for: 1 in a release, more where a sample of the rows is simulated.
+        Number of people that each row represents: 1 in a release, more in a simulated sample.
     """
     disk, frame = frame_of(made, noise, variances)
     found = [
@@ -417,7 +417,6 @@ def pictured(
             for axis in range(made.plan.axes)
         ]
         frame, answers = [reach for reach, _ in both], [said for _, said in both]
-    # without categories all points are of one kind
     if not made.kinds:
         codes = np.zeros_like(codes)
     exact = people * cell_counts(places, codes, np.array(frame, dtype=np.int64), made.plan)
@@ -430,12 +429,12 @@ def pictured(
 
 
 def rows_of(release: Mapping[str, Any]) -> int:
-    """Return how many rows a release averages over: about as many as count, or n."""
+    """Return the number of rows that a release averages over: the noisy count, or n."""
     return int(release.get("counted") or release["n"])
 
 
 def picture_in(release: Mapping[str, Any]) -> Picture | None:
-    """Return the picture that a release's file holds, None without one."""
+    """Return the map in a release's file, or None."""
     found = release.get("picture")
     if found is None:
         return None
@@ -459,16 +458,16 @@ def picture_in(release: Mapping[str, Any]) -> Picture | None:
 
 
 def shown_of(release: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what is drawn and said of the picture of a release: post-processing of its file.
+    """Return what to show of a release's map, which is post-processing of the file.
 
-    Points come from a stream that is named by nothing of the release.
+    The random stream of the shown points does not depend on the release.
     """
     picture = picture_in(release)
     if picture is None:
         return None
     found, plan = release["picture"], picture.plan
     seen = points(picture, steady(_POINTS))
-    # of the frame, so that whoever draws them needs no unit
+    # Coordinates become shares of the frame, so that a chart needs no unit.
     places = np.round(seen.places / picture.frame, 4)
     return {
         "stamp": found["stamp"],

@@ -1,8 +1,8 @@
-"""What a release would keep, predicted from the rows for exactly the pipeline that it runs.
+"""Predict from the rows how much structure a release would keep, with its exact pipeline.
 
-The rows are read under the schema, bounded, centred and scaled by the programs of the release
-itself; releases of them are drawn by `dpviz.releasing.chain`. What comes of it is a function of
-private rows: a working view for who may see them, and no release.
+The release's own functions read the rows under the schema, and bound, centre and scale them.
+`dpviz.releasing.chain` simulates releases. The result is a function of private rows: a working view
+for people who may see the rows, not a release.
 """
 
 from __future__ import annotations
@@ -44,40 +44,42 @@ from dpviz.releasing.schema import Column, Schema
 from dpviz.simulation.goal import RELEASES, SURE, enough, first_enough, may_miss, releases_at
 
 DRAWS = RELEASES
-"""Of which the third and the last but two close 95 of 100, and the sixth 95 from below."""
+"""Number of simulated releases: 95 of 100 lie between the third from each end, or above the sixth.
+"""
 EPSILONS = np.geomspace(0.01, 100.0, 231)
-"""Where a release is looked at for the least epsilon: 4 % apart."""
+"""Candidates for the least epsilon, in steps of 4 %."""
 MOST_ROWS = 4_000
-"""Rows that a prediction looks at; of more of them, evenly spread ones."""
+"""Maximum number of rows for a prediction; a larger table contributes evenly spread rows."""
 LOUD = 0.5
-"""Share of the rows' squared length in their common centre from which on that is a warning."""
+"""Warn if the common centre has at least this share of the rows' squared length."""
 
 LONG_TAIL = 0.05
-"""Share of rows that a limit cuts from which on a logarithm is offered."""
+"""Offer a logarithm if a limit clips more than this share of rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """What one release would keep.
+    """Prediction for one release.
 
     Attributes
     ----------
     options : ReleaseOptions
     recovery, low : float
-        Mean over the draws, and what 95 of 100 releases keep at least.
+        Mean recovery over the simulated releases, and the recovery that 95 of 100 of them reach.
     without_noise : float
-        Recovery with the same limits and centre and no noise at all.
+        Recovery without noise, with the same limits and centre.
     centre_share : float
-        Share of the rows' mean squared length, around the stated centre, that is their mean's.
+        Squared length of the mean as a share of the rows' mean squared length, around the stated
+        centre.
     truth : ndarray of shape (d, k)
-        The table's own loadings.
+        Exact loadings of the table.
     low_bars, high_bars : ndarray of shape (d, k)
-        Where 95 of 100 releases put them.
+        Limits that contain these loadings in 95 of 100 releases.
     cosines : ndarray of shape (k,)
-        Mean |cosine| between each released component and the table's own.
+        Mean |cosine| between each released component and the table's own component.
     readable : ndarray of shape (k,)
-        Share of releases whose components up to each can all be told from noise and from the next,
-        as `reading.read` does.
+        Share of releases in which this and all earlier components can be distinguished from noise
+        and from the next component, as in `reading.read`.
     """
 
     options: ReleaseOptions
@@ -94,19 +96,19 @@ class Outlook:
 
 @dataclass(frozen=True, eq=False)
 class SchemaRows:
-    """Rows of a table under its schema, to predict releases from.
+    """Rows of a table under its schema, for predicting releases.
 
     Attributes
     ----------
     schema : Schema
     n : int
-        Of the table.
+        Number of rows of the table.
     cells : ndarray of shape (at most `MOST_ROWS`, d)
-        As they are read; what is missing is typical, and nothing is cut.
+        Cells as read, not clipped; a missing cell has its typical value.
     counted : float
-        Share of the n rows that count; the others are too many of one person.
+        Share of the n rows that the release uses; the others exceed a person's limit.
     codes : ndarray of int or None
-        Labels of the rows, as places among the schema's kinds.
+        Labels of the rows, as indices into the schema's kinds.
     """
 
     schema: Schema
@@ -117,14 +119,14 @@ class SchemaRows:
 
     @classmethod
     def of(cls, table: TableInput, schema: Schema) -> SchemaRows:
-        """Return the rows of a table; `DpvizError` where it cannot be read so."""
+        """Return the rows of a table; raise `DpvizError` if the schema cannot read the table."""
         schema.require()
         records = open_records(table, schema)
         if records.n < 2:
             raise DpvizError(f"the table must have at least 2 rows; it has {records.n}.")
         step, kept, labels, start = math.ceil(records.n / MOST_ROWS), [], [], 0
         for block, codes in records.labelled():
-            # every step-th row of the table, wherever its blocks begin
+            # Every step-th row of the whole table is used, also across the borders of blocks.
             kept.append(np.array(block[-start % step :: step], dtype=np.float64))
             labels.append(codes[-start % step :: step])
             start += len(block)
@@ -133,14 +135,14 @@ class SchemaRows:
 
     @classmethod
     def of_plan(cls, variances: FloatArray, n: int) -> SchemaRows:
-        """Return rows of people who are not there yet: normal, with variances that are guessed.
+        """Return normal rows with guessed variances, for a table that does not exist yet.
 
-        Each feature is a component, and the limits of all are four times the largest standard
-        deviation: public, as everything about them is.
+        Each feature is a component, and all limits are four times the largest standard deviation.
+        Limits and rows are public.
         """
         few = max(500, 3 * len(variances))
         rows = generator(0, "a plan").standard_normal((few, len(variances)))
-        # of exactly these variances, however few rows stand for all people
+        # However few rows stand for all people, their variances are exactly the planned ones.
         rows = np.linalg.qr(rows - rows.mean(0))[0] * np.sqrt(few * variances)
         reach = 4 * math.sqrt(variances.max())
         columns = (Column(f"feature {at + 1}", -reach, reach) for at in range(len(variances)))
@@ -148,7 +150,7 @@ class SchemaRows:
 
     @cached_property
     def cut(self) -> FloatArray:
-        """The rows with what is beyond the limits brought to them."""
+        """Rows that are clipped to the limits."""
         return self.schema.filled(self.cells)
 
     @cached_property
@@ -156,7 +158,7 @@ class SchemaRows:
         return {}
 
     def _seen(self, options: ReleaseOptions) -> _Seen:
-        """Return what a pipeline makes of the rows, computed once whatever the epsilon."""
+        """Return a pipeline's result before noise, which is computed once for all epsilons."""
         pipeline = replace(options, epsilon=1.0)
         if pipeline not in self._kept:
             self._kept[pipeline] = _Seen.of(self, options)
@@ -164,7 +166,7 @@ class SchemaRows:
 
     @property
     def tails(self) -> dict[str, float]:
-        """Share of rows that a column's upper limit cuts, where a logarithm could keep them."""
+        """Return the share of rows above a column's upper limit, if a logarithm could keep them."""
         above = (self.cells > self.schema.limits_used.T[1]).mean(0)
         return {
             column.name: float(share)
@@ -175,13 +177,13 @@ class SchemaRows:
     def outlook(
         self, options: ReleaseOptions, *, n: int | None = None, draws: int = DRAWS
     ) -> Outlook:
-        """Return what a release would keep.
+        """Predict how much structure a release would keep.
 
         Parameters
         ----------
         options : ReleaseOptions
         n : int, optional
-            Of as many people of the same kind; by default those of the table.
+            Number of people in a similar table; by default the table's own number.
         draws : int
         """
         seen = self._seen(options)
@@ -195,7 +197,7 @@ class SchemaRows:
         for at, (heights, components) in enumerate(made):
             found.append(seen.kept(components))
             turned[at] = turned_to(seen.truth, components)
-            # told apart from the next, so that noise of this size does not swap them
+            # A component counts only if noise of this size cannot swap it with the next component.
             told[at] = np.cumprod(-np.diff(heights) > edge)
         low, high = between(turned)
         return Outlook(
@@ -219,16 +221,16 @@ class SchemaRows:
         n: int | None = None,
         mean_known: bool = False,
     ) -> FloatArray:
-        """Return the recovery of each draw of `outlook`.
+        """Return the recovery of each simulated release, as in `outlook`.
 
         Parameters
         ----------
         options : ReleaseOptions
         draws : range
         n : int, optional
-            As in `outlook`.
+            Argument of `outlook`.
         mean_known : bool
-            Whether rows are centred at their exact mean and nothing is paid for it: no release.
+            Whether rows are centred at their exact mean at no cost, which no release may do.
         """
         seen = self._seen(replace(options, center=PRIVATE) if mean_known else options)
         stated = replace(options, center="typical") if mean_known else options
@@ -242,7 +244,7 @@ class SchemaRows:
         return np.array([seen.kept(components) for _, components in made])
 
     def drowns(self, options: ReleaseOptions) -> bool:
-        """Return whether a release would refuse to count a picture that is asked for."""
+        """Return whether a release would refuse the requested map because of noise."""
         try:
             self._counting(options)
         except CannotRun:
@@ -250,7 +252,7 @@ class SchemaRows:
         return False
 
     def _counting(self, options: ReleaseOptions) -> Counting:
-        """Return how a picture would be counted, by the program that a release asks."""
+        """Return how a release would count its map, by the release's own function."""
         law = Law.NORMAL if options.stated_delta > 0 else Law.LAPLACE
         return counting(
             options.picture, law, Budget(options.epsilon, options.stated_delta),
@@ -259,15 +261,15 @@ class SchemaRows:
         )  # fmt: skip
 
     def map(self, options: ReleaseOptions) -> dict[str, Any]:
-        """Return a picture that such a release could print, as its card would hold it.
+        """Return a simulated map of a release, in the form of its privacy card.
 
-        It is one simulated release: frame and counts follow from simulated components, and noise is
-        continuous in the place of discrete.
+        The map belongs to one simulated release: frame and counts follow from simulated components,
+        with continuous instead of discrete noise.
 
         Raises
         ------
         CannotRun
-            If it would drown.
+            If noise would hide the map.
         """
         seen, made = self._seen(options), self._counting(options)
         size, d, beside = Size.of(options, self.schema, seen.d), seen.d, []
@@ -289,18 +291,18 @@ class SchemaRows:
             "n": self.n, "counted": n, "relation": options.relation,
             "noise": {"law": size.law}, "picture": found,
         })  # fmt: skip
-        assert shown is not None  # it was counted above
+        assert shown is not None  # A release with these fields always has a chart.
         return shown
 
     def without_noise(self, options: ReleaseOptions) -> float:
-        """Return the recovery of what is released before any noise: what bounds alone leave."""
+        """Return the recovery without any noise, which only the bounds limit."""
         return self._seen(options).without_noise(self.n)
 
     def pipelines(self, options: ReleaseOptions) -> list[ReleaseOptions]:
-        """Return what can be released in the place of something: bounds of rows, and centres.
+        """Return alternative pipelines with other row-norm bounds and centres.
 
-        Row bounds are half of, and a quarter of, the farthest corner of the stated limits: public
-        numbers, as the limits are.
+        The row-norm bounds are half and a quarter of the distance to the limits' farthest corner.
+        The bounds are public, like the limits.
         """
         unit = replace(options, rows="unit", row_bound="")
         how = transform_of(declare(replace(unit, center="typical"), self.schema))
@@ -326,25 +328,25 @@ class SchemaRows:
         up_to: float = math.inf,
         mean_known: bool = False,
     ) -> float | None:
-        """Return about the least epsilon, of two digits, at which 95 of 100 releases keep so much.
+        """Return the approximate least epsilon at which 95 of 100 releases reach ``recovery``.
 
-        `dpviz.simulation.least.about` asks the same of the idealised preparation.
+        `dpviz.simulation.least.about` searches in the same way for the idealised preparation.
 
         Parameters
         ----------
         options : ReleaseOptions
         recovery : float
         n, mean_known
-            As in `sample`.
+            Arguments of `sample`.
         near : float
-            About where it may be: it changes the work alone.
+            Approximate answer, which only changes the amount of work.
         up_to : float
-            Where nobody asks for more.
+            Largest epsilon of interest.
 
         Returns
         -------
         float or None
-            Two digits, rounded up; None where 100, or ``up_to``, is not enough.
+            Two digits, rounded up; None if epsilon 100 (or ``up_to``) is not enough.
         """
         points = EPSILONS[up_to >= EPSILONS]
         releases = releases_at(len(self.schema.used))
@@ -366,11 +368,11 @@ class SchemaRows:
 
 @dataclass(frozen=True)
 class SimulatedNoise(Noise):
-    """The noise of a release that may be: continuous, and the same each time it is asked for."""
+    """The noise of a simulated release, which is continuous and the same on every call."""
 
     @classmethod
     def of(cls, size: Size, made: Counting, budget: Budget) -> SimulatedNoise:
-        """Return noise as large as that of a release."""
+        """Return noise of the same size as the noise of a release."""
         unit = 4.0**made.bits
         if size.law is Law.NORMAL:
             unit *= OTHER_WEIGHT
@@ -385,7 +387,7 @@ class SimulatedNoise(Noise):
         return cls(size.law, size.entry * unit, 1, budget, "", budget, 0.0, tuple(sides))
 
     def added(self, scale: float, values: list[int]) -> list[int]:
-        """Return whole numbers with rounded noise of a named stream."""
+        """Return whole numbers with rounded noise from a named stream."""
         rng = generator(0, "a map that may be", len(values))
         drawn = rng.standard_normal if self.law is Law.NORMAL else rng.laplace
         noise = np.rint(scale * drawn(size=len(values))).tolist()
@@ -399,7 +401,7 @@ def _moment(rows: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """What a pipeline makes of the rows before any noise.
+    """The result of a pipeline before any noise.
 
     Attributes
     ----------
@@ -407,13 +409,13 @@ class _Seen:
     how : Transform
     k : int
     A, truth : ndarray
-        The table's own second moment about its mean, and its k first loadings.
+        Second moment of the table about its own mean, and the k first loadings.
     best, chance : float
-        Sum of its k largest eigenvalues, and the share of them that directions at random keep.
+        Sum of the k largest eigenvalues, and the share of this sum that random directions keep.
     mean : ndarray of shape (d,)
-        Of the bounded rows whose mean is paid for; zeros where it is not.
+        Mean of the bounded rows if the mean is private, else zeros.
     around : ndarray of shape (d, d) or None
-        Second moment about a stated centre; None where the centre is paid for.
+        Second moment about a stated centre; None if the centre is private.
     centre_share : float
     """
 
@@ -443,7 +445,7 @@ class _Seen:
         truth = fix_signs(vectors[:, ::-1][:, :k])
         chance = chance_share(SecondMoment(A, len(centred)), k) if values[-1] > 0 else 1.0
         if nothing_to_recover(chance):
-            raise DpvizError("the table has no structure: any directions are as good.")
+            raise DpvizError("the table has no structure for PCA: all directions are equally good.")
         paid = options.center == PRIVATE
         mean = bounded(rows.cut, within_limits(how)).mean(0) if paid else np.zeros(d)
         around = None if paid else _moment(bounded(rows.cut, how))
@@ -464,20 +466,20 @@ class _Seen:
         return float(recovery_of(share, self.chance))
 
     def without_noise(self, people: int) -> float:
-        """Return the recovery of the components of the moment of bounded rows."""
+        """Return the recovery of the bounded rows' exact components."""
         exact = self.moment(np.zeros(self.d + 1), people)
         return self.kept(np.linalg.eigh(exact)[1][:, ::-1][:, : self.k])
 
     def near(self, noise: FloatArray, people: int) -> Transform:
-        """Return how rows are bounded around a mean with noise on the sum of rows and its count."""
+        """Return the bounds on rows around a noisy mean, given noise on their sum and count."""
         counted = self.rows.counted
         share = counted + noise[self.d]
-        # a released count is at least one row and at most all, as in `released_count`
+        # The count is limited to between one row and all rows, as in `released_count`.
         off = (counted * self.mean + noise[: self.d]) / min(max(share, 1 / people), 1.0)
         return replace(self.how, center=center_at(off, self.how))
 
     def moment(self, noise: FloatArray, people: int) -> FloatArray:
-        """Return the moment with noise on the sum of rows and, at its end, on how many count."""
+        """Return the moment, given noise on the sum of rows and, as last entry, on their count."""
         counted = self.rows.counted
         if self.around is not None:
             return counted * self.around

@@ -67,7 +67,7 @@ _SOMETIMES = (
 )  # fmt: skip
 _IN_MEMORY = "it needs the rows themselves in memory, as an array that fit is given"
 
-# What scikit-learn and NumPy say of an array without quoting it; other messages may.
+# These errors of scikit-learn and NumPy do not quote cells of the array; other errors may.
 _WITHOUT_CELLS = (
     "Found array with ", "X has ", "Input X contains ", "Input contains ",
     "The feature names should ", "Expected 2D ", "setting an array element ",
@@ -76,33 +76,34 @@ _WITHOUT_CELLS = (
 
 
 def _has_variances(estimator: Any) -> bool:
-    """Return whether variances were released; for `available_if`, so its errors are missing names.
+    """Return True if variances were released, else raise AttributeError for `available_if`.
 
-    Before a fit it says yes: that it is not fitted is then what a caller hears.
+    Before a fit, return True, so that the caller's error says that the object is not fitted.
     """
     fitted = hasattr(estimator, "components_")
     if fitted and not hasattr(estimator, "explained_variance_"):
         raise AttributeError(
-            "no variances were released beside the components: variance_share above 0 pays for them"
+            "the fit released components without variances: set variance_share above 0 to "
+            "release variances too"
         )
     return True
 
 
 def _has_times(X: Any) -> bool:
-    """Return whether a column of a frame, of whatever library, is of dates, times or durations."""
+    """Return whether a frame of any library has a column of dates, times or durations."""
     kinds = getattr(X, "dtypes", ()) if hasattr(X, "dtypes") else getattr(X, "schema", ())
     kinds = getattr(kinds, "types", kinds)
-    if not isinstance(kinds, Iterable):  # that of a Series
+    if not isinstance(kinds, Iterable):  # A pandas Series has only one dtype.
         kinds = (kinds,)
     return any(str(kind).lower().startswith(("date", "time", "duration")) for kind in kinds)
 
 
 @contextmanager
 def _without_cells(X: object, spent: str = "") -> Iterator[None]:
-    """Keep what X holds out of what is said of it."""
-    if np.ma.is_masked(X):  # else the numbers under the mask would count
+    """Keep the values of X out of error messages."""
+    if np.ma.is_masked(X):  # Otherwise the numbers under the mask would be used as data.
         raise InvalidTable(f"X must hold finite numbers; it has masked cells{spent}.")
-    if _has_times(X):  # else some libraries' dates would count as days since 1970
+    if _has_times(X):  # Otherwise dates could be read as numbers of days since 1970.
         raise InvalidTable(f"X must hold numbers; it has columns of dates or times{spent}.")
     if not getattr(getattr(X, "columns", None), "is_unique", True):
         raise InvalidTable(f"X must have columns of different names{spent}.")
@@ -122,14 +123,14 @@ def _without_cells(X: object, spent: str = "") -> Iterator[None]:
 
 
 class _Once:
-    """Whether a fitted estimator has said its sentence; lives in it, so that calls share it."""
+    """Whether a fitted estimator has warned; stored in the estimator and shared by its calls."""
 
     def __init__(self) -> None:
         self.said = False
 
 
 def _signature() -> inspect.Signature:
-    """Return the signature of `PrivatePCA`: the parameters of a fit, all but the first by name."""
+    """Return the signature of `PrivatePCA`; all parameters after the first are keyword-only."""
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     own = [inspect.Parameter("self", kinds[0])]
     for name, param in params_of(FitOptions).items():
@@ -144,114 +145,116 @@ _SIGNATURE = _signature()
 class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Principal components with differential privacy.
 
-    ``fit`` makes one release and spends its budget, every time. Nothing that it learns comes from
-    the data without noise, unless a parameter says ``"from data (not private)"``; what is taken
-    for public is listed in ``assumed_public_``.
+    Each call of ``fit`` makes one release and uses its budget. A fit learns nothing from the data
+    without noise, unless a parameter says ``"from data (not private)"``. ``assumed_public_`` lists
+    what is taken as public.
 
     Parameters
     ----------
     n_components : int, float or None, default=2
-        k, from 1 to the number of features; None takes all of them. A share between 0 and 1 takes
-        the fewest whose noisy variances reach it of their total. A mechanism that releases a
-        subspace draws all but the last of all directions, which the others leave.
+        Number of components, k, from 1 to the number of features; None takes all. A share between 0
+        and 1 takes the fewest whose noisy variances reach that share of the total. A mechanism that
+        releases a subspace then samples all directions but the last, which the others determine.
     mechanism : str or Mechanism, default="auto"
-        Key or variant such as ``"mvg[theorem=3]"``. ``"auto"`` takes the one that the measured
-        rule of `dpviz.simulation.defaults` advises for n, d, k and the budget, or with ``spectrum``
-        the one that is predicted to capture most of it. Neither looks at the data.
+        Key or variant such as ``"mvg[theorem=3]"``. ``"auto"`` takes the mechanism that the
+        measured rule of `dpviz.simulation.defaults` advises for n, d, k and the budget. With
+        ``spectrum`` it takes the one predicted to capture most of it. Neither looks at the data.
     epsilon : float, default=1.0
     delta : float, default=None
-        None is the default of the command line for this n; 0 needs a pure mechanism.
+        Privacy parameter. None takes the command line's default for n; 0 needs a pure mechanism.
     row_bound : float or str, default=None
         Largest length R of a centred and scaled row; longer rows are scaled down. A number must
         have been known before anybody looked at the data. ``"private"`` (or ``"private:0.8"``, a
-        quantile of the row lengths) and ``"adaptive"`` find one with a share of the budget,
-        ``"from data (not private)"`` takes the longest row and warns. None declares nothing: rows
-        stay as long as they come, and only a mechanism that bounds what each does by itself can
-        run, as what ``"auto"`` takes does.
+        quantile of the row lengths) and ``"adaptive"`` find a bound with a share of the budget.
+        ``"from data (not private)"`` takes the longest row and warns. None declares no bound: rows
+        keep their length. Then only a mechanism that itself bounds each row's effect can run, as
+        the choice of ``"auto"`` does.
     relation : {"replace", "zero-out"}, default="replace"
-        What one row may become: any other, or nobody's.
+        Neighbouring relation: a row is replaced by any other row, or by a row of zeros.
     rows_a_person : int, default=None
-        Most rows of one person: noise then covers all of them, and ``spent_`` is the person's. None
-        says that nobody knows: one row is protected. No row is left out; who passes more than that
-        of a person protects them less.
+        Maximum number of rows of one person. The noise then covers all of them, and ``spent_`` is
+        the person's privacy loss. None means unknown: one row is protected. No row is left out; a
+        person with more rows is protected less.
     center : {"none", "midpoint", "private", "from data (not private)"}, default=None
-        None is ``"private"`` where bounds are given, for a share of the budget; elsewhere the
-        centre must be stated, since around the origin the first component is the mean. ``"none"``
-        is for rows that are centred already.
+        Centre of the rows. None means ``"private"`` if bounds are given, for a share of the budget.
+        Without bounds the centre must be stated, because around the origin the first component is
+        the mean. ``"none"`` is for rows that are centred already.
     scale : {"none", "private", "from data (not private)"}, default="none"
     bounds : pair of float or array-like of shape (n_features,), mapping or str, default=None
-        Public lowest and highest value of each feature; rows are cut to them. What is private
-        about the preparation needs them. ``(0, 10)`` and ``"0:10"`` are one pair for all features,
-        a mapping has (low, high) of each by name. ``"private"`` buys one range about zero for all,
-        ``"from data (not private)"`` takes the smallest and largest values and warns.
+        Public lowest and highest value of each feature; rows are clipped to these bounds. Private
+        steps of the preparation need the bounds. ``(0, 10)`` and ``"0:10"`` are one pair for all
+        features; a mapping has (low, high) of each feature by name. ``"private"`` finds one range
+        about zero for all features with part of the budget. ``"from data (not private)"`` takes the
+        smallest and largest values and warns.
     random_state : int, RandomState instance or None, default=None
-        None takes the system's entropy. A fixed one warns: who knows it can subtract the noise.
+        Source of randomness. None takes the system's entropy. A fixed state causes a warning:
+        anyone who has the state can subtract the noise.
     ledger : str or path, default=None
-        File in which every fit writes its spend before it looks at the data; see
-        `dpviz.releasing.ledger`. ``dpviz ledger new`` makes it, for one relation; a fit never does.
-        A relative path is made absolute at once, so that a copy that is unpickled elsewhere finds
-        the same file. With a ledger delta must be stated. That the rows are those of one table is
-        not checked, as the folds of one table are many arrays.
+        File in which every fit records its privacy loss before it looks at the data; see
+        `dpviz.releasing.ledger`. ``dpviz ledger new`` creates it, for one neighbouring relation; a
+        fit never does. A relative path becomes absolute at once, so that a copy unpickled elsewhere
+        finds the same file. With a ledger, delta must be stated. The ledger does not check that all
+        rows come from one table, because its folds are many arrays.
     spectrum : str or array-like, default=None
-        Public guess of the eigenvalues of A = X'X/n in squared row bounds, for
+        Public guess of the eigenvalues of A = X'X/n in squared row-norm bounds, for
         ``mechanism="auto"``.
     shares : mapping of str to float, default=None
-        Share of the budget of each private step: ``count``, ``range``, ``mean``, ``scale``,
+        Share of the budget for each private step: ``count``, ``range``, ``mean``, ``scale``,
         ``bound``.
     variance_share : float, default=0.1
-        Share of the budget that pays for noisy variances along the components where a subspace
-        alone is released, and for a share as ``n_components`` always. 0 buys none.
+        Share of the budget for noisy variances along the components. The share is used if only a
+        subspace is released, and always if ``n_components`` is a share. 0 releases no variances.
     count : {"public", "private"}, default="public"
-        Whether the number of people present is public. Under zero-out ``"private"`` buys it: the
-        number of rows, absent people's zero rows among them, is public still.
+        Whether the number of people present is public. Under zero-out, ``"private"`` finds it with
+        part of the budget; the number of rows, with absent people's zero rows, remains public.
     whiten : bool, default=False
         Whether `transform` divides coordinates by the square roots of the noisy variances.
     allow_refuted : bool, default=False
-        Whether a mechanism whose claim is false here, or that claims nothing, may run.
+        Whether a mechanism may run although its claim is false here, or it makes no claim.
     accept : sequence of str, default=()
-        What may go into a ledger all the same: ``"epsilon-above-10"``, ``"delta-above-1/n"``,
-        ``"approximate-draws"`` (the law is exact only in the limit; the ledger's line says so).
+        Weak settings that may go into a ledger: ``"epsilon-above-10"``, ``"delta-above-1/n"``,
+        ``"approximate-draws"`` (the proved law is reached only in the limit; the ledger says so).
 
     Attributes
     ----------
     components_ : ndarray of shape (k, n_features)
     n_components_ : int
-        k: how many there are.
+        The number of components, k.
     mean_, scale_ : ndarray of shape (n_features,)
-        What is subtracted, and then divided by.
+        Numbers that are subtracted from rows, and numbers by which rows are then divided.
     row_bound_ : float
-        Infinite where none was declared.
+        Row-norm bound; infinite if no bound was declared.
     clipping_radius_ : float
-        Length, in scaled units, at which the mechanism clipped rows; only where it found one. It is
-        released too.
+        Length, in scaled units, at which the mechanism clipped rows, if the mechanism found one.
+        This length is released too.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
-        Noisy, in scaled units, descending, at least 0, of clipped rows where rows were clipped:
-        what a longer row adds beyond the radius is in none of them. Missing where a subspace alone
-        is released and ``variance_share`` is 0, as is what follows from them.
+        Noisy variances in scaled units, descending, at least 0. If rows were clipped, the variances
+        describe clipped rows, without the contribution of longer rows beyond the radius. Absent,
+        like all that follows from them, if only a subspace is released and ``variance_share`` is 0.
     variance_radius_ : float
-        Length, in scaled units, at which rows were cut for their variances, where it was bought.
+        Length, in scaled units, at which rows were clipped for their variances, if it used budget.
     singular_values_ : ndarray of shape (k,)
         Square roots of ``n_samples_ * explained_variance_``.
     noise_variance_ : float
-        Noisy mean variance along the directions that are left out; 0 where none is.
+        Noisy mean variance along the directions that are left out; 0 if no direction is left out.
     n_samples_ : int
         Number of rows, which is public, or the noisy number of people present.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only where ``X`` names its features.
+        Names of the features, only if ``X`` has names.
     mechanism_ : str
-        The variant that ran.
+        Text of the mechanism variant that ran.
     picked_ : str
-        Why, in one sentence; empty where it was named.
+        Reason for the choice of the mechanism; empty if you named it.
     claim_ : Budget or None
-        What was promised.
+        The budget that the caller stated.
     spent_ : Spent or None
-        What preparation and release cost together.
+        Privacy loss of preparation and release together.
     status_ : Status
-        What is known of the claim here.
+        Verdict on the mechanism's claim in this setting.
     assumed_public_ : tuple of str
     fits_ : int
-        How often this object was fitted: each was a release of its own.
+        Number of fits of this object; each fit was a separate release.
 
     See Also
     --------
@@ -261,19 +264,20 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Notes
     -----
-    What is private (mean, scale, row bound) and the release spend one budget: Gaussian steps
-    compose by the squares of their mu, exactly; pure steps beside them by what is known of their
-    losses (`dpviz.accounting.accounting.Composition`). ``spent_`` is that account.
+    The private steps (mean, scale, row-norm bound) and the release share one budget. Gaussian steps
+    compose exactly, by the squares of their mu. Pure steps compose with Gaussian steps by the known
+    facts on their losses (`dpviz.accounting.accounting.Composition`). ``spent_`` is the total.
 
-    Noise is drawn in doubles (idealised numerics): low-order bits of continuous noise can leak
-    (Mironov 2012). ``python -m dpviz release`` makes a release without that weakness.
+    Noise is sampled in doubles (idealised numerics): low-order bits of continuous noise can leak
+    (Mironov 2012). ``python -m dpviz release`` makes a release without this weakness.
 
-    Variances are sums over n, not n - 1. Those of a released matrix are its eigenvalues, of which
-    the leading ones are too large by noise; bought ones have independent noise of mean 0 along each
-    released component and over the rest (`dpviz.preparation.steps`), and put components in order.
+    Variances are sums over n, not n - 1. For a released matrix the variances are its eigenvalues;
+    noise makes the leading ones too large. Variances from ``variance_share`` have independent noise
+    of mean 0 along each released component and over the rest (`dpviz.preparation.steps`), and
+    determine the order of components.
 
-    Rows are cut to ``bounds``, centred, scaled and shortened to ``row_bound``. Directions are
-    those of the rows so prepared, and so is the variance that ``explained_variance_`` estimates.
+    Rows are clipped to ``bounds``, centred, scaled and clipped to ``row_bound``. Directions and
+    ``explained_variance_`` describe the prepared rows.
 
     Examples
     --------
@@ -290,13 +294,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         for name in params_of(FitOptions):
             setattr(self, name, bound.arguments[name])
 
-    # declared once, in `FitOptions`: scikit-learn and readers see these names and defaults
+    # `FitOptions` declares the parameters. Scikit-learn and readers see them in this signature.
     __init__.__signature__ = _SIGNATURE  # type: ignore[attr-defined]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter; a ledger's path is made absolute where it is given."""
+        """Set a parameter; a ledger's relative path becomes absolute."""
         if name == "ledger" and isinstance(value, (str, Path)) and not os.path.isabs(value):
-            # before anybody changes folder: a copy elsewhere must spend from the same file
+            # The path becomes absolute, so that all copies use one file if the folder changes.
             value = type(value)(Path.cwd() / value)
         super().__setattr__(name, value)
 
@@ -311,8 +315,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Raises
         ------
         DpvizError
-            If a parameter is missing or wrong, the claim is false, or the ledger refuses. Nothing
-            is then spent.
+            If a parameter is missing or wrong, the claim is false, or the ledger refuses. Then no
+            budget is used.
         """
         options = self._before()
         return self._fit(options, self._rows_of(X))
@@ -320,27 +324,27 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def fit_path(self, path: str | Path, columns: Sequence[str] | None = None) -> Self:
         """Make one private release of the components of a Parquet file of any size.
 
-        It is read a few times, in batches, and never held in memory.
+        The file is read several times, in batches, and is never completely in memory.
 
         Parameters
         ----------
         path : str or path
         columns : sequence of str, default=None
-            Which columns are features; None takes all that hold numbers by the file's schema.
+            Names of the features; None takes all columns that the file's schema declares numeric.
 
         Raises
         ------
         DpvizError
-            As `fit`; also where rows have gaps, or a mechanism needs the rows in memory.
+            As in `fit`; also if rows have missing values, or a mechanism needs the rows in memory.
         """
         options = self._before()
         return self._fit(options, self._named(file_rows(path, columns)))
 
     def partial_fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Add rows to those that `finalize` makes one release of; each person's must come once.
+        """Add rows for the single release of `finalize`; add each person's rows only once.
 
-        Rows are summed up and not kept. Until `finalize` the object holds exact sums of them: it is
-        as secret as they are.
+        The object stores sums instead of rows. Until `finalize` these sums are exact, so the object
+        is as secret as the rows.
 
         Parameters
         ----------
@@ -350,7 +354,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Raises
         ------
         DpvizError
-            As `fit`; also where what is declared would have to be found from the rows first.
+            As in `fit`; also if a declared entry must first be found from the rows.
         """
         summed = getattr(self, "_summed", None)
         options = self._options if summed is not None else self._before()
@@ -358,12 +362,12 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if declared.asks_rows:
             raise InvalidSetting(
                 declared.asks_rows,
-                "known beforehand for partial_fit, which sees each row once",
+                "stated before the fit, because partial_fit reads each row only once",
                 getattr(self, declared.asks_rows) or PRIVATE,
             )
         if named is not None and named.needs_rows and not named.by_length:
             raise CannotRun(named.text, _IN_MEMORY)
-        # rows of another width than those of a fit would be of another table
+        # Rows with another number of columns would belong to another table.
         fresh = summed is None and not self.__sklearn_is_fitted__()
         rows = self._rows_of(X, reset=fresh, least=1)
         public, _ = public_part(declared, None, rows.d, None, self._names)
@@ -371,31 +375,31 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if summed is None:
             summed = self._summed = Summed(rows.d, public, rows.dtype)
             self._summed_how = how
-        # sums of rows that were prepared in two ways are sums of nothing
+        # Sums of rows that were prepared in different ways would have no meaning.
         elif how != self._summed_how:
             raise InvalidSetting(
-                "center, row_bound and bounds", "the same as in the first partial_fit", "others"
+                "center, row_bound and bounds", "the same in every partial_fit", "other values"
             )
         with one_blas_thread():
             summed.add(rows)
         return self
 
     def finalize(self) -> Self:
-        """Make one private release of all rows that `partial_fit` was given, and forget them."""
+        """Make one private release of all rows given to `partial_fit`, and delete their sums."""
         summed = getattr(self, "_summed", None)
         if summed is None or summed.sums.n < 2:
-            raise InvalidTable("finalize needs at least 2 rows, given to partial_fit before")
+            raise InvalidTable("call partial_fit with at least 2 rows in all before finalize")
         options = self._before()
         rows = Rows(InBlocks(np.empty((0, summed.d))), summed.sums.n, summed.d, summed.dtype)
         self._fit(options, rows, summed.sums)
-        # exact sums of rows: released is what was drawn, and these would give the rest away
+        # The exact sums of rows are deleted, because they would reveal what the noise hides.
         del self._summed, self._summed_how
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Return rows along the private components, shape (n_samples, n_components).
+        """Return coordinates of rows along the private components, shape (n_samples, n_components).
 
-        The components are private; what comes out is about the rows that go in, and is not.
+        The components are private; the coordinates depend on the rows of ``X`` and are not private.
         """
         check_is_fitted(self)
         with _without_cells(X):
@@ -408,13 +412,13 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return np.asarray(along / model.deviations if self.whiten else along, dtype=rows.dtype)
 
     def inverse_transform(self, X: ArrayLike) -> FloatArray:
-        """Return rows of the original space that have these coordinates along the components."""
+        """Return rows of the original space with the given coordinates along the components."""
         check_is_fitted(self)
         with _without_cells(X):
             along = check_array(X, dtype=[np.float64, np.float32])
         if along.shape[1] != self.n_components_:
             raise InvalidTable(
-                f"X has {along.shape[1]} features, but there are {self.n_components_} components."
+                f"X has {along.shape[1]} columns, but the fit has {self.n_components_} components."
             )
         model = self._model
         back = model.inverse_transform(along * model.deviations if self.whiten else along)
@@ -424,8 +428,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def get_covariance(self) -> FloatArray:
         """Return the covariance about ``mean_``, in units of the table, shape (d, d).
 
-        That of the model that scikit-learn's PCA has too: the noisy variances along the components
-        and ``noise_variance_`` along all other directions.
+        The model is the one of scikit-learn's PCA: the noisy variances along the components and
+        ``noise_variance_`` along all other directions.
         """
         return self._model.covariance()
 
@@ -438,7 +442,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-likelihood of each row, shape (n_samples,), under the released model.
 
-        It is about the rows that go in, as what `transform` returns is.
+        Like `transform`'s result, the likelihood depends on the rows of ``X`` and is not private.
         """
         check_is_fitted(self)
         with _without_cells(X):
@@ -448,41 +452,41 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @available_if(_has_variances)  # type: ignore[untyped-decorator]
     def score(self, X: ArrayLike, y: Any = None) -> float:
-        """Return the mean log-likelihood of rows; choosing parameters by it protects nobody."""
+        """Return the mean log-likelihood of rows; the mean, and a choice by it, are not private."""
         return float(self.score_samples(X).mean())
 
     @property
     def expected_failed_checks(self) -> dict[str, str]:
-        """Which of scikit-learn's checks this estimator fails, and why; for `check_estimator`.
+        """Return the checks of scikit-learn that this estimator fails, with reasons.
 
-        None, unless something about the rows is to be found before they are summed up.
+        Return None, unless a fact about the rows must be found before they are summed.
         """
         asks = self._options.entries.asks_rows
         if not asks:
             return {}
-        reason = f"partial_fit sees each row once, and {asks} would take another look"
+        reason = f"partial_fit sees each row once, but {asks} would need a second look"
         return dict.fromkeys(
             ("check_fit_score_takes_y", "check_n_features_in_after_fitting"), reason
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Return whether a release was made; sums of rows alone are none."""
+        """Return whether a release was made; sums of rows alone are not a release."""
         return hasattr(self, "components_")
 
     def __sklearn_tags__(self) -> Any:
-        """Return scikit-learn's tags: float32 stays float32, and sparse rows are taken."""
+        """Return scikit-learn's tags: float32 stays float32, and sparse rows are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def __getstate__(self) -> Any:
-        """Return the state, with the budgets that hold where it is packed."""
+        """Return the state for pickling, with the active budgets if there are any."""
         taken = carried()
         return {**super().__getstate__(), **({"_budgets": taken} if taken[1] else {})}
 
     def __setstate__(self, state: Any) -> None:
-        """Take the state, and let those budgets hold in another process."""
+        """Restore a pickled state, and activate its budgets in another process."""
         kept = dict(state)
         received(kept.pop("_budgets", (os.getpid(), ())))
         super().__setstate__(kept)
@@ -491,7 +495,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """Names of the features; empty where the rows have none."""
+        """Names of the features; empty if the rows have none."""
         return tuple(map(str, getattr(self, "feature_names_in_", ())))
 
     @property
@@ -501,12 +505,12 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @property
     def _options(self) -> FitOptions:
-        """The parameters, checked."""
+        """The checked parameters."""
         return FitOptions(**self.get_params(deep=False))
 
     @property
     def _model(self) -> ReleasedModel:
-        """What was released."""
+        """The released model."""
         check_is_fitted(self)
         variances = getattr(self, "explained_variance_", None)
         rest = getattr(self, "noise_variance_", 0.0)
@@ -518,18 +522,18 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if not self._transformed.said:
             self._transformed.said = True
             warnings.warn(
-                f"Rows seen through private components are still rows: what {name} returns is not "
-                "protected.",
+                "Rows projected on private components are still rows, so the result of "
+                f"{name} is not private.",
                 PrivacyWarning,
                 stacklevel=3,
             )
 
     def _before(self) -> FitOptions:
-        """Return what is asked; refuse what is spent, before a single value is looked at."""
+        """Return the checked options; raise if a budget is used up, before looking at any value."""
         options = self._options
         if options.ledger is not None:
             Ledger(Path(options.ledger)).check(
-                # what it costs as a rho is known only once n is
+                # The cost as a rho depends on n, so it is computed only once n is known.
                 Spend(
                     str(self.mechanism),
                     options.epsilon,
@@ -544,8 +548,8 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return options
 
     def _rows_of(self, X: Any, *, reset: bool = True, least: int = 2) -> Rows:
-        """Return the rows of an array, a sparse one or a Dask frame, none of which is copied."""
-        if hasattr(type(X), "collect"):  # a lazy frame
+        """Return the rows of a dense or sparse array or a Dask frame, without copying them."""
+        if hasattr(type(X), "collect"):  # Only a lazy data frame has a method `collect`.
             X = X.collect()
         if hasattr(X, "to_delayed") and hasattr(X, "dtypes"):
             return self._named(FrameBatches(X))
@@ -560,7 +564,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 ensure_min_samples=least,
                 ensure_min_features=2 if reset else 1,
             )
-            if array.dtype.kind == "O":  # decimals, which frames of Arrow's hand over as they are
+            if array.dtype.kind == "O":  # Arrow tables pass decimal numbers as objects.
                 array = array.astype(np.float64)
         if array.dtype.kind not in "fiub":
             raise InvalidTable("X must hold numbers: nothing was spent.")
@@ -569,7 +573,7 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return Rows.of_array(array)
 
     def _named(self, source: Batches) -> Rows:
-        """Return the rows of a source in batches, whose columns have names."""
+        """Return the rows of a source in batches with named columns."""
         rows = Rows.of_batches(source)
         self.feature_names_in_ = np.array(source.columns, dtype=object)
         self.n_features_in_ = rows.d
@@ -580,9 +584,10 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         budget = Budget(
             options.epsilon, default_delta(n) if options.delta is None else options.delta
         )
-        whole, picked = _chosen(options, n, d, budget, array=rows.array is not None)
+        whole, picked = _chosen(options, n, d, budget, again=sums is None)
         mechanism = whole.mechanism
-        if mechanism.needs_rows and not mechanism.by_length and rows.array is None:
+        unread = rows.array is None and (sums is not None or not mechanism.passes)
+        if mechanism.needs_rows and not mechanism.by_length and unread:
             raise CannotRun(mechanism.text, _IN_MEMORY)
         status = mechanism.status(whole.problem, whole.rest)
         _check_claim(options, whole, status)
@@ -612,13 +617,15 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         whole: PreparedMechanism,
         seed: int,
     ) -> None:
-        """Prepare and release, and keep what came out."""
+        """Prepare and release the rows, and store the results."""
         mechanism, plan, d = whole.mechanism, whole.preparation, rows.d
         prepared = run(rows.source, public, plan, Draws.trials(seed, "prepare", [0]), moments=False)
         calibration = mechanism.calibrate(whole.problem, whole.rest)
-        moment = SecondMoment.of_lengths(sums or rows.lengths(prepared.transform(public, 0)), d)
-        if mechanism.needs_rows and not mechanism.by_length:
-            assert rows.array is not None
+        change = prepared.transform(public, 0)
+        moment = SecondMoment.of_lengths(sums or rows.lengths(change), d)
+        if mechanism.needs_rows and not mechanism.by_length and rows.array is None:
+            moment = moment.with_lengths(moment.lengths, rows.blocks(change))
+        elif mechanism.needs_rows and not mechanism.by_length:
             own = prepared.bounded(np.asarray(rows.array, dtype=np.float64), public, 0)
             moment = SecondMoment(moment.A, rows.n, own)
         streams = Named(seed, mechanism.key, range(1))
@@ -659,19 +666,19 @@ class PrivatePCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             self.explained_variance_, k = kept, len(kept)
             self.singular_values_ = np.sqrt(self.n_samples_ * kept)
         self.n_components_ = k
-        # alone in the rows' precision: squares of single ones leave its range
+        # Only components get the dtype of the rows: squares of float32 values may overflow.
         self.components_ = np.ascontiguousarray(directions[:, :k].T, dtype=rows.dtype)
         if variances is not None:
             self.explained_variance_ratio_ = self.explained_variance_ / (self._model.total or 1.0)
 
 
 def _chosen(
-    options: FitOptions, n: int, d: int, budget: Budget, *, array: bool
+    options: FitOptions, n: int, d: int, budget: Budget, *, again: bool
 ) -> tuple[PreparedMechanism, str]:
-    """Return what will run, and why where it was picked; public numbers alone decide."""
+    """Return the mechanism to run, and the reason if it was chosen here from public numbers."""
     entries, named, k = options.entries, options.named, options.n_components
     if options.from_all(d):
-        # the last direction is what the others leave
+        # The last direction is known once all other directions are.
         k = d if named is not None and named.info.release != "subspace" else d - 1
     assert k is not None
     if not 1 <= k <= d:
@@ -682,7 +689,7 @@ def _chosen(
     )
     private, picked = PrivateSteps.of(entries), ""
     if named is None:
-        whole, picked = picked_for(problem, budget, private, options.spectrum, array=array)
+        whole, picked = picked_for(problem, budget, private, options.spectrum, again=again)
     else:
         named.check(problem, budget)
         whole = prepared_mechanism(named, problem, budget, private)
@@ -690,18 +697,18 @@ def _chosen(
     whole = with_variances(whole, options.variance_share, every=every)
     if options.whiten and not has_variances(whole):
         raise InvalidSetting(
-            "variance_share", "above 0 where whiten needs variances", options.variance_share
+            "variance_share", "above 0, because whiten needs variances", options.variance_share
         )
     return whole, picked
 
 
 def _check_claim(options: FitOptions, whole: PreparedMechanism, status: Status) -> None:
-    """Raise where a claim is false, or a ledger needs an explicit word that nobody said."""
+    """Raise if a claim is false, or if a ledger needs an explicit word that is missing."""
     text, verdict = whole.mechanism.text, status.verdict
     sound = (Verdict.HOLDS, Verdict.LOOSE, Verdict.APPROXIMATE)
     if not (options.allow_refuted or verdict in sound):
         raise CannotRun(
-            text, f"{status.words} here; allow_refuted=True runs it all the same. {status.evidence}"
+            text, f"{status.words} here; allow_refuted=True allows the fit. {status.evidence}"
         )
     if options.ledger is None:
         return
@@ -711,17 +718,15 @@ def _check_claim(options: FitOptions, whole: PreparedMechanism, status: Status) 
         needed[APPROXIMATE] = FIT_ACCEPT[APPROXIMATE]
     for word, meaning in needed.items():
         if word not in options.accept:
-            raise CannotRun(
-                text, f"{meaning}; accept=({word!r},) lets it into a ledger all the same"
-            )
+            raise CannotRun(text, f"{meaning}; to record it in a ledger, set accept=({word!r},)")
 
 
 def _seed(state: Any) -> int:
     if state is None:
         return secrets.randbits(63)
     warnings.warn(
-        "A fixed random_state repeats the noise: whoever knows it can subtract it. Leave it "
-        "None for a release.",
+        "A fixed random_state repeats the noise, and anyone who knows the state can "
+        "subtract it. Leave it None for a release.",
         PrivacyWarning,
         stacklevel=4,
     )
@@ -733,11 +738,11 @@ def _seed(state: Any) -> int:
 
 
 def _spend_of(whole: PreparedMechanism, status: Status, settings: str, rows: int) -> Spend | None:
-    """Return what a ledger would write down of a fit; None where no epsilon describes it."""
+    """Return a fit's spend for a ledger, or None if no epsilon describes the fit."""
     spent, mechanism = whole.spent, whole.mechanism
     if spent is None or not np.isfinite(spent.epsilon):
         return None
-    # a budget has a range, and less than its least is taken down as the least
+    # `Budget` has a least epsilon, so a smaller epsilon is recorded as this minimum.
     least, most = EPSILON_RANGE
     parts = mechanism.calibrate(whole.problem, whole.rest).parts
     known = bool(parts) and mechanism.row_profile(whole.problem, whole.rest) is None
@@ -755,7 +760,7 @@ def _spend_of(whole: PreparedMechanism, status: Status, settings: str, rows: int
 
 
 def _completed(directions: FloatArray) -> FloatArray:
-    """Return d orthonormal columns, the last of which is what the others leave."""
+    """Return d orthonormal columns; the other columns determine the last one."""
     if directions.shape[1] == len(directions):
         return directions
     return np.hstack([directions, fix_signs(null_space(directions.T)[None])[0]])
@@ -764,7 +769,7 @@ def _completed(directions: FloatArray) -> FloatArray:
 def _bought(
     moment: SecondMoment, release: Release, directions: FloatArray, plan: Preparation, draws: Draws
 ) -> tuple[FloatArray, float]:
-    """Return noisy variances along directions and of the rest, and what they are in units of."""
+    """Return noisy variances along directions and of the rest, and their unit of length."""
     radius = None
     if VARIANCE_RADIUS in plan.noises:
         radius = float(radius_to_cut(moment.lengths, plan, draws)[0])
@@ -776,12 +781,12 @@ def _bought(
         exact = moment.lengths.squares_along(directions, radius)
     found = noisy_variances(exact, plan, draws)[0]
     if directions.shape[1] == len(directions):
-        found[-1] = 0.0  # nothing is left, and what was said of it was noise
+        found[-1] = 0.0  # All components are released, so what remains is only noise.
     return found, radius or 1.0
 
 
 def _claim(whole: PreparedMechanism) -> Budget | None:
-    """Return what is promised of preparation and release together."""
+    """Return the claim for preparation and release together."""
     own = whole.mechanism.claim(whole.problem, whole.rest)
     if own is None:
         return None

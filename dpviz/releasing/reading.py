@@ -1,18 +1,19 @@
-"""What the numbers of a release can bear, from its file alone: post-processing costs nothing.
+"""How far to trust a release's numbers, judged from its file alone as free post-processing.
 
-The law of the noise is public, so bars need no data: releases are drawn round the released numbers
-(`dpviz.releasing.chain`), and a bar reaches as far as 95 of 100 of them lie from where they began.
-They begin at the released matrix less what noise adds on average. To first order the noise N turns
-eigenvector i by v_j v_j'N v_i / (l_i - l_j) towards each other one and moves l_i by v_i'N v_i; to
-second order l_i is released too large by the sum of s^2 / (l_i - l_j), s the standard deviation of
-N off the diagonal.
+The distribution of the noise is public, so error bars need no data. Releases are simulated around
+the released numbers (`dpviz.releasing.chain`), and a bar covers the distance of 95 of 100 simulated
+releases from their start. The start is the released matrix minus the average effect of noise. To
+first order the noise N turns eigenvector i by v_j v_j'N v_i / (l_i - l_j) towards each other
+eigenvector and moves l_i by v_i'N v_i. To second order l_i is released too large by the sum of s^2
+/ (l_i - l_j), with s the standard deviation of N off the diagonal.
 
-What survives is judged by the same releases: noise on the released matrix once more is nearly what
-it did to the true one while the step from component k to the next is longer than the noise edge.
+The same simulated releases show how much structure remains. New noise on the released matrix has
+nearly the same effect as the noise on the true matrix, while the step from component k to the next
+is longer than the edge of the noise spectrum.
 
-Both hold while the steps between eigenvalues are longer than all that noise may have made of them
-(`Size.edge`); from the first shorter step on nothing is said, and nothing at all where the error of
-a released mean turned rows that were cut to a length.
+Error bars and remaining structure hold while the steps between eigenvalues are longer than noise
+may have made them (`Size.edge`). From the first shorter step on, dpviz states nothing. It also
+states nothing if the error of a released mean turned rows that were clipped to a length.
 """
 
 from __future__ import annotations
@@ -34,38 +35,38 @@ from dpviz.releasing.noise import Law, off_diagonal_std
 from dpviz.releasing.picture import rows_of
 
 _DRAWS = ((100, 199), (400, 39), (math.inf, 19))
-"""Releases drawn up to so many features; of each the bars of 95 of 100 are an order statistic."""
+"""Pairs (most features, number of simulated releases); order statistics give 95 % bars."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A release as it may be read.
+    """Reliable facts about a release.
 
     Attributes
     ----------
     names : tuple of str
-        Of the d features.
+        Names of the d features.
     loadings : ndarray of shape (d, k)
     bars : ndarray of shape (d, k)
-        Half lengths of 95 % bars; NaN where a component cannot be told from noise.
+        Half lengths of 95 % bars; NaN if a component cannot be distinguished from noise.
     variances : ndarray of shape (d,)
-        Eigenvalues, descending, in squared units of the table; those that can be read are
-        corrected for what noise adds.
+        Eigenvalues, descending, in squared units of the table; reliable eigenvalues are corrected
+        for the average effect of noise.
     variance_bars : ndarray of shape (k,)
-        Half lengths of 95 % bars of the first of them; NaN where one cannot be read.
+        Half lengths of 95 % bars of the k first eigenvalues; NaN if an eigenvalue is not reliable.
     edge : float
-        What a step between them must pass to be more than noise, in the same units.
+        Largest step between eigenvalues that noise may make, in squared units of the table.
     turned : bool
-        Whether the error of a released mean turned rows that were cut to a length: then no
-        component can be read by itself, whatever the edge.
+        Whether the error of a released mean turned rows that were clipped to a length. If so, no
+        single component is reliable, whatever the edge.
     readable : int
-        Leading components that can be told from all noise and from each other; at most k.
+        Number of leading components that differ from all noise and from each other; at most k.
     total : float
         Trace of the released matrix.
     recovery : float or None
         Mean recovery of k components when noise of the same law is added to the released matrix
-        once more; None where any subspace is as good as another, and where the step from the k to
-        the next one is shorter than the noise edge: the spread of noise would pass for structure.
+        once more. None if all subspaces are equally good, or if the step from k to the next
+        component is shorter than the edge of the noise: spread of noise would look like structure.
     """
 
     names: tuple[str, ...]
@@ -86,7 +87,7 @@ def noise_std(release: Mapping[str, Any]) -> float:
     Parameters
     ----------
     release : mapping
-        As a release's file holds it.
+        Content of a release's file.
     """
     noise, unit = release["noise"], release["declared"]["row_bound"] ** 2
     std = off_diagonal_std(Law(noise["law"]), noise["scale"], rows_of(release), noise["grid_bits"])
@@ -94,12 +95,12 @@ def noise_std(release: Mapping[str, Any]) -> float:
 
 
 def read(release: Mapping[str, Any]) -> Reading:
-    """Return what may be read from a release.
+    """Return the reliable facts about a release.
 
     Parameters
     ----------
     release : mapping
-        As `dpviz.releasing.outputs.read_release` returns it.
+        Release as data, from `dpviz.releasing.outputs.read_release`.
     """
     matrix = np.array(release["matrix"])
     model = ReleasedModel.of_release(release)
@@ -112,21 +113,21 @@ def read(release: Mapping[str, Any]) -> Reading:
     turned = math.isinf(edge)
     values, vectors = np.linalg.eigh(matrix)
     values, vectors = values[::-1], vectors[:, ::-1]
-    # together they may stand out where two of them are too near to be told apart
+    # All k may stand out from the rest although two of them are too close to distinguish.
     stand = not turned and (k == d or values[k - 1] - values[k] > edge)
     short = np.flatnonzero(-np.diff(values) <= edge)
     readable = int(short[0]) if len(short) else d - 1
     gaps = values[:readable, np.newaxis] - values
-    # a component does not turn towards itself
+    # A component cannot rotate towards itself, so the diagonal is infinite and adds nothing.
     gaps[np.arange(readable), np.arange(readable)] = math.inf
     variances = values.copy()
     variances[:readable] -= s**2 * (1 / gaps).sum(1)
-    if turned:  # as high as the first, as its error may be all that is seen
+    if turned:  # This limit for noise then includes the first eigenvalue, which may be only error.
         edge = unit * size.edge(d, people, None) + max(float(values[0]), 0.0)
     readable = min(readable, k)
     bars, variance_bars, recovery = np.full((d, k), math.nan), np.full(k, math.nan), None
     if readable or stand:
-        structure = np.maximum(variances, 0)  # below 0, which no structure has, is noise
+        structure = np.maximum(variances, 0)  # A negative variance is only noise.
         began = (vectors * variances) @ vectors.T
         draws = next(count for most, count in _DRAWS if d <= most)
         heights, found = np.empty((draws, k)), np.empty((draws, d, k))
@@ -151,7 +152,7 @@ def read(release: Mapping[str, Any]) -> Reading:
 
 
 def _centred(release: Mapping[str, Any], model: ReleasedModel) -> Transform:
-    """Return how a release bounded rows around the mean that it released."""
+    """Return the bounds on rows that a release used around its released mean."""
     said = release["declared"]
     low, high = np.array(said["low"]), np.array(said["high"])
     scale = model.scale * said["row_bound"]
@@ -159,10 +160,10 @@ def _centred(release: Mapping[str, Any], model: ReleasedModel) -> Transform:
 
 
 def _moment(began: FloatArray, how: Transform | None) -> Callable[[FloatArray], FloatArray]:
-    """Return the moment that noise on the sum of rows and on their count leaves, as `simulated`."""
+    """Return the moment as a function of noise on the rows' sum and count, for `simulated`."""
     if how is None:
         return lambda noise: began / (1 + noise[-1])
-    # the sum of rows was taken from the middle of the limits
+    # The release summed the rows about the middle of the feature limits, not about the mean.
     off = (how.center - (how.low / 2 + how.high / 2)) / how.scale
 
     def moment(noise: FloatArray) -> FloatArray:
@@ -174,7 +175,7 @@ def _moment(began: FloatArray, how: Transform | None) -> Callable[[FloatArray], 
 
 
 def _recovery(structure: FloatArray, vectors: FloatArray, found: FloatArray) -> float | None:
-    """Return what releases keep of a structure on average; None where any subspace is as good.
+    """Return a structure's mean recovery over releases; None if all subspaces are equally good.
 
     Parameters
     ----------

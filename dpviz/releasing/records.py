@@ -1,21 +1,20 @@
 r"""The rows of a table as a release reads them: one record a line, each cell by itself.
 
-Nothing here depends on more than one line. The bytes are cut into lines at ``\\n``, a ``\\r``
-before it is dropped, and the end of the last line begins no record; an empty line is a record. A
-line is cut into cells, and a quote never reaches beyond it; cells that a line lacks are missing,
-cells that it has too many are not looked at. A cell is a number if it is written with the digits 0
-to 9, a sign, the declared decimal mark and an exponent, the place of a word among the declared ones
-of its column where it is one of them, and missing otherwise. How many lines there
-are, and what the line of names says, is public; nothing else can stop a reader.
+No result here depends on more than one line. The bytes are split into lines at ``\\n``, and a
+``\\r`` before it is dropped. The end of the last line begins no record; an empty line is a record.
+A quote never reaches beyond its line. Cells that a line lacks are missing; surplus cells are
+ignored. A cell is a number if it is written with the digits 0 to 9, a sign, the declared decimal
+mark and an exponent. A declared word of its column counts as its place among these words. Any other
+cell is missing. The number of lines and the header row are public; nothing else can stop a reader.
 
-Where the schema names the column of the person, the first so many rows of each count, and the rest
-are left out, as are rows that name nobody: what is left of a person depends on that person's lines
-alone.
+If the schema names the person's column, only a limited number of rows of each person are used, the
+first ones. Rows that name nobody are left out too. The used rows of a person depend only on that
+person's lines.
 
-A sheet of a workbook comes here as text, of which the same is true (`datasets.sheet`).
+A workbook's sheet is read as text, under the same rules (`datasets.sheet`).
 
-Memory is bounded by the block of rows and `LONGEST_LINE`, whatever stands in the file, and by the
-people that a schema tells apart.
+For every content of the file, memory is bounded by the block of rows, `LONGEST_LINE` and the number
+of people that a schema distinguishes.
 """
 
 from __future__ import annotations
@@ -63,16 +62,16 @@ from dpviz.releasing.schema import (
 )
 
 Codes: TypeAlias = NDArray[np.intp]
-"""Each row's label, as a place among the kinds of a schema; shape (m,)."""
+"""Each row's label, as an index into the kinds of a schema; shape (m,)."""
 TableInput: TypeAlias = Table | Path | bytes | bytearray | memoryview | BinaryIO
-"""What a release can be made of."""
+"""Types of tables that a release can read."""
 
 LONGEST_LINE = 1 << 22
-"""Bytes of a line that are looked at."""
+"""Maximum number of bytes of a line that are read."""
 LONGEST_NUMBER = 1_000
-"""Bytes of the longest number; a double has at most 767 digits that matter."""
+"""Maximum length of a number in bytes; a double has at most 767 digits that matter."""
 
-_CELLS = 1 << 18  # of a block
+_CELLS = 1 << 18  # Maximum number of cells in a block.
 _BLOCK_BYTES = 1 << 23
 _BOM = b"\xef\xbb\xbf"
 _QUOTE = b'"'
@@ -81,34 +80,34 @@ _BLANK, _SEEN = re.compile(rb"\s"), re.compile(rb"\S")
 
 
 class Records(Protocol):
-    """Rows that can be read again and again."""
+    """Rows that can be read several times."""
 
     @property
     def n(self) -> int:
-        """How many rows there are, which is public."""
+        """Number of rows, which is public."""
         ...
 
     def blocks(self) -> Iterator[FloatArray]:
-        """Yield the rows in order, NaN for what is missing; shape (m, d) each.
+        """Yield the rows in order, with NaN for missing values; each block has shape (m, d).
 
-        They are n rows in all, less those that are too many of one person.
+        The blocks have n rows in all, minus the rows beyond a person's limit.
         """
         ...
 
     def labelled(self) -> Iterator[tuple[FloatArray, Codes]]:
-        """Yield the same, with each row's label as a place among the schema's kinds."""
+        """Yield the rows, with the label of each row as an index into the schema's kinds."""
         ...
 
 
 class _Records(ABC):
-    """Rows whose last column is the code of the label, where the schema declares one."""
+    """Rows with the label's code as last column, if the schema declares a label."""
 
     _schema: Schema
     whole = False
 
     @abstractmethod
     def _read(self) -> Iterator[FloatArray]:
-        """Yield rows, and after them the code of the label where there is one."""
+        """Yield rows, followed by the label's code if the schema declares a label."""
 
     def blocks(self) -> Iterator[FloatArray]:
         """Yield the rows."""
@@ -117,7 +116,7 @@ class _Records(ABC):
             yield found[:, :d]
 
     def labelled(self) -> Iterator[tuple[FloatArray, Codes]]:
-        """Yield the rows and their labels."""
+        """Yield the rows with their labels."""
         d = len(self._schema.used)
         for found in self._read():
             coded = bool(self._schema.label)
@@ -126,7 +125,7 @@ class _Records(ABC):
 
 
 def _coder(schema: Schema, encoding: str = "utf-8") -> Callable[[bytes], int]:
-    """Return what tells a cell's place among the kinds: by that cell alone."""
+    """Return the function from a cell to its index among the kinds, which reads only the cell."""
     known = {name.encode(encoding, "replace"): at for at, name in enumerate(schema.kinds)}
     other = schema.kinds.index(OTHER)
     return lambda cell: known.get(cell.strip(), other)
@@ -140,13 +139,13 @@ def open_records(table: TableInput, schema: Schema, *, whole: bool = False) -> R
     table : Table, Path, bytes-like or binary file
     schema : Schema
     whole : bool
-        Whether rows that do not count stand as missing in their places, and are not left out.
+        Whether unused rows stay in place as missing instead of being left out.
 
     Raises
     ------
     InvalidTable
-        If the table cannot be opened, or its names are not those of the schema. No message and no
-        refusal depends on a row.
+        If the table cannot be opened, or its column names differ from the schema's. No message and
+        no refusal depends on a row.
     """
     found = _opened(table, schema)
     found.whole = whole
@@ -157,7 +156,7 @@ def _opened(table: TableInput, schema: Schema) -> _OfTable | _OfText | _OfParque
     if isinstance(table, Table):
         return _OfTable(table, schema)
     source = Source(table, printable(table.name) if isinstance(table, Path) else "the table")
-    if not (schema.header or schema.skip):  # the first bytes may be somebody's
+    if not (schema.header or schema.skip):  # Without a header these bytes may be a row.
         return _OfText(source, schema, packed=schema.packing == "gzip")
     if schema.packing == "auto" and schema.header and source.is_parquet:
         return _OfParquet(source, schema)
@@ -166,9 +165,9 @@ def _opened(table: TableInput, schema: Schema) -> _OfTable | _OfText | _OfParque
 
 
 def places_of(names: Sequence[str], schema: Schema, name: str) -> list[int]:
-    """Return where the columns that a schema uses stand among a table's names.
+    """Return the positions of a schema's used columns among a table's names.
 
-    The last ones, where the schema names them, are those of the person and of the label.
+    The last positions hold the columns of the person and of the label, if the schema names them.
     """
     known = {found: place for place, found in enumerate(clean_names(names)[0])}
     wanted = [column.name for column in schema.used]
@@ -176,18 +175,18 @@ def places_of(names: Sequence[str], schema: Schema, name: str) -> list[int]:
     for column in wanted:
         if column not in known:
             raise InvalidTable(
-                f"{name} must have the columns of the schema; none of its {len(names):,} is named "
-                f"{column!r}."
+                f"{name} must have all columns of the schema; none of its {len(names):,} columns "
+                f"has the name {column!r}."
             )
     return [known[column] for column in wanted]
 
 
 def declared_table(table: TableInput, schema: Schema) -> Table:
-    """Return all rows of a table as a release reads them, with the bounds that are declared.
+    """Return all rows of a table as a release reads them, with the declared bounds.
 
-    Typical values are taken off, as a release centres: a missing cell is 0, and a row that is one
-    too many of a person, or nobody's, is a row of zeros that n still counts. So names, n and bounds
-    follow from the schema and the number of rows, and each row from its own person alone.
+    Typical values are subtracted, as a release centres rows, so a missing cell is 0. A row beyond a
+    person's limit, or nobody's row, is a row of zeros that n still counts. So names, n and bounds
+    follow from the schema and the number of rows, and each row follows only from its own person.
 
     Parameters
     ----------
@@ -197,16 +196,16 @@ def declared_table(table: TableInput, schema: Schema) -> Table:
     Raises
     ------
     InvalidTable
-        As in `open_records`, and where there are more cells than are held in memory.
+        For the reasons listed in `open_records`, and if there are more cells than fit in memory.
     SchemaError
         If the schema is not complete, or was taken from the data.
     """
     schema.require()
     if schema.from_data:
         raise SchemaError(
-            f"the schema is still marked {FROM_DATA!r}. Enter what was known before anybody "
-            "looked at the table, and call it public. Until then nothing of the table may be "
-            "published."
+            f"the schema is still marked {FROM_DATA!r}. Enter limits that were known before "
+            "anybody looked at the table, and mark the schema public. Until then, publish "
+            "nothing about the table."
         )
     records, (low, high, typical) = open_records(table, schema, whole=True), schema.limits_used.T
     n, d = records.n, len(typical)
@@ -231,18 +230,17 @@ def declared_table(table: TableInput, schema: Schema) -> Table:
 
 
 class _People:
-    """Which rows of a table count, where a schema says how many one person has at most.
+    """Select the used rows, if a schema limits each person's rows.
 
-    Reading is then no longer local to a row, for whether one counts hangs on those of the same
-    person above it, but it is local to a person: nobody else's rows are looked at. Those that are
-    too many are left out, as rows of zeros are that n still counts. So at most m rows of a person
-    move X'X, however many she has, and taking hers away, or putting those of somebody who is not
-    in the table in their place, changes at most m of its rows, one after the other: m times what
-    one row does. Were they filled with typical values, those would go with her as well.
+    Reading is then local to a person instead of a row: whether a row is used depends on earlier
+    rows of the same person and on nobody else's rows. Surplus rows are left out, like rows of zeros
+    that n still counts. So at most m rows of a person move X'X. Removing a person's rows, or
+    replacing them by rows of somebody who is not in the table, changes at most m rows, one after
+    the other: m times the effect of one row. If surplus rows were filled with typical values, these
+    values would disappear with the person as well.
 
-    A row that names nobody never counts, by its own cell alone. Were all such rows those of one
-    person, a row of hers without a name would decide whether another's counts: it would move the
-    sums with hers.
+    A row that names nobody is never used, which depends only on its own cell. If all nameless rows
+    were one person's, a nameless row would decide whether another is used, and would move the sums.
     """
 
     def __init__(
@@ -265,18 +263,18 @@ class _People:
         return bool(self._missing) and self._number(person) in self._missing
 
     def over(self, person: bytes) -> bool:
-        """Count one more row of a person; return whether it is one too many, or nobody's."""
+        """Count one more row of a person; return whether it exceeds the limit, or names nobody."""
         if self.nobody(person):
             return True
-        # a name is kept for each person: none may take more memory than others, nor be taken for
-        # another that begins as it does
+        # The name of each person is stored. A long name is cut and hashed: it needs little memory,
+        # and differs from other names that begin alike.
         if len(person) > LONGEST_NUMBER:
             person = person[:LONGEST_NUMBER] + blake2b(person).digest()
         self._met[person] += 1
         return self._met[person] > self._most
 
     def first(self, rows: FloatArray, people: Iterable[bytes]) -> FloatArray:
-        """Return the rows that count, others left out or missing in their places."""
+        """Return the used rows; other rows are left out, or are missing in place."""
         over = np.fromiter((self.over(person) for person in people), bool, len(rows))
         found: FloatArray = rows[~over] if self.instead is None else rows.copy()
         if self.instead is not None:
@@ -297,11 +295,11 @@ def _people(schema: Schema, whole: bool) -> _People | None:
 
 
 class _OfTable(_Records):
-    """Numbers in memory."""
+    """A table of numbers in memory."""
 
     def __init__(self, table: Table, schema: Schema) -> None:
         self._table, self._schema = table, schema
-        # its labels stand beside its columns, unless one of these is declared to be them
+        # A table's labels are not among its columns, unless a column is declared as the label.
         own = bool(schema.label) and schema.label == table.label_name and table.labels is not None
         self._own = table.labels if own and schema.label not in table.columns else None
         alone = replace(schema, label="", categories=()) if self._own is not None else schema
@@ -359,7 +357,7 @@ class _OfText(_Records):
         most = max(1, _CELLS // len(self._places))
         left, size = self.n, 0
         rows: list[list[float]] = []
-        # to the number of lines that were counted, should the file have changed since
+        # Only the counted number of lines is read, because the file may have grown since.
         below = islice(self._lines(), self._above, self._above + self.n)
         for line in below:
             left, size = left - 1, size + len(line)
@@ -371,8 +369,8 @@ class _OfText(_Records):
                 rows, size = [], 0
         if rows:
             yield np.array(rows, dtype=np.float64)
-        # n was counted and is public, so lines that are gone since count as missing: of nobody,
-        # where a line names its person
+        # The count n is public, so lines that have disappeared since then count as missing. If
+        # lines name persons, a missing line names nobody and gives no row.
         while left > 0 and self._person is None:
             gone = min(left, most)
             missing = np.full((gone, len(self._schema.used)), np.nan)
@@ -381,10 +379,10 @@ class _OfText(_Records):
             left -= gone
 
     def _parser(self) -> Callable[[bytes], list[float] | None]:
-        """Return what reads the lines in order: None for one too many of a person."""
+        """Return the function that reads a line, or None for a row beyond a person's limit."""
         parse, people = line_parser(self._schema, self._places), _people(self._schema, self.whole)
         person, label = self._person, self._label
-        # nothing beside the features: a line need not be cut twice
+        # Without a column for persons or labels, a line need not be split a second time.
         if person is None and label is None:
             return parse
         delimiter, most = self._schema.delimiter.encode(), max(person or 0, label or 0) + 1
@@ -392,7 +390,7 @@ class _OfText(_Records):
 
         def counted(line: bytes) -> list[float] | None:
             cells = split(line.removesuffix(b"\r"), delimiter, most)
-            # a short line lacks its last cells, and is read all the same
+            # A short line lacks its last cells. It is read as if these cells were empty.
             cells += [b""] * (most - len(cells))
             if people is not None and person is not None and people.over(cells[person].strip()):
                 return people.instead
@@ -406,7 +404,7 @@ class _OfText(_Records):
         for chunk in self._source.chunks(self._packed):
             lines += chunk.count(b"\n")
             last = chunk[-1:]
-        # the last line may lack its end
+        # The last line may end without a newline, and then counts too.
         return lines + (last != b"\n")
 
     def _lines(self) -> Iterator[bytes]:
@@ -414,12 +412,12 @@ class _OfText(_Records):
 
 
 def lines_of(text: bytes) -> Iterator[bytes]:
-    """Yield the lines of a text in memory as a release cuts them."""
+    """Yield the lines of a text in memory as a release splits them."""
     return _lines(iter([text]))
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield lines without their ends, cut to `LONGEST_LINE`."""
+    """Yield lines without their ends, truncated to `LONGEST_LINE`."""
     rest = b""
     for chunk in chunks:
         *ended, end = chunk.split(b"\n")
@@ -432,23 +430,23 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _OfParquet(_Records):
-    """Columns of numbers, of truth values, and those of them that are coded by a dictionary.
+    """Parquet columns of numbers or truth values, also dictionary-coded ones.
 
-    Each value of such a column takes as much as its type says, so that what reading takes follows
-    from the number of rows and the types, which are public. A text may be as long as one person
-    writes it, and whether it fits in memory would decide whether everybody's table is read: so
-    columns of texts are refused by their type, those of the label and of the person as well.
+    Each value of such a column has the size of its type, so memory follows from the number of rows
+    and the types, which are public. One person can write a text of any length, and its length would
+    decide whether everybody's table fits in memory. So text columns are refused by type, even for
+    the label and the person.
     """
 
     def __init__(self, source: Source, schema: Schema) -> None:
         self._schema = schema
         self._file = open_file(source.given, source.name, stream=True)
-        self._file.close()  # it is asked for rows later, and again
+        self._file.close()  # The file will be opened and read again later.
         self.n = self._file.rows
         types = schema_of(self._file)
         flat = [field.name for field in types if is_flat(field)]
         self._places = places_of(flat, schema, source.name)
-        # by name Arrow reads every column that has it, and what lies within one of that name
+        # Columns are read by index: by name, Arrow would add nested columns of the same name.
         names = [flat[place] for place in self._places]
         for field in types:
             meant = next((name for name in names if _overlap(name, field.name)), None)
@@ -456,7 +454,7 @@ class _OfParquet(_Records):
                 raise InvalidTable(
                     f"column {meant!r} of {source.name} must hold numbers or truth values. In a "
                     "Parquet file the length of a text could decide whether a release is refused. "
-                    "Save the table as CSV, or write numbers in their place."
+                    "Save the table as CSV, or replace the texts by numbers."
                 )
 
     def _read(self) -> Iterator[FloatArray]:
@@ -474,12 +472,12 @@ class _OfParquet(_Records):
 
 
 def _overlap(name: str, other: str) -> bool:
-    """Return whether Arrow reads one column where it is asked for the other, by their names."""
+    """Return whether Arrow reads a second column when a caller requests the first by name."""
     return name == other or name.startswith(other + ".") or other.startswith(name + ".")
 
 
 def _text(cell: Any) -> bytes:
-    """Return a number or a label as a line of text would have it."""
+    """Return a number or a label as it would be written in a line of text."""
     return label_text(cell).encode(errors="replace")
 
 
@@ -494,7 +492,7 @@ def usable(kind: Any) -> bool:
 
 
 def _numbers(values: Any) -> FloatArray:
-    """Return a Parquet column as doubles, NaN for a gap."""
+    """Return a Parquet column as doubles, NaN for a missing value."""
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_null(values.type):
@@ -503,7 +501,7 @@ def _numbers(values: Any) -> FloatArray:
 
 
 def _numeral(decimal: str, thousands: str) -> re.Pattern[bytes]:
-    """Return how a number is written."""
+    """Return the pattern of a number."""
     mark, group = re.escape(decimal).encode(), re.escape(thousands).encode()
     digits = rb"[0-9]+"
     if thousands:
@@ -513,9 +511,9 @@ def _numeral(decimal: str, thousands: str) -> re.Pattern[bytes]:
 
 
 def number_parser(schema: Schema, column: Column | None = None) -> Callable[[bytes], float]:
-    """Return what reads one cell: its number, infinite where a double is too small, else NaN.
+    """Return the function that reads a cell: its number, infinite on overflow, else NaN.
 
-    By the marks of a column, or else of the table.
+    The function uses the marks of the column, or else of the table.
     """
     decimal = (column.decimal if column is not None else "") or schema.decimal
     thousands = "" if decimal == schema.thousands else schema.thousands
@@ -524,7 +522,7 @@ def number_parser(schema: Schema, column: Column | None = None) -> Callable[[byt
 
     def number(cell: bytes) -> float:
         cell = cell.strip()
-        # float() reads more than a number, such as nan, 1_000 or digits of other scripts
+        # The function float() also accepts texts that dpviz does not, such as nan or 1_000.
         if len(cell) > LONGEST_NUMBER or numeral(cell) is None:
             return np.nan
         if group:
@@ -535,7 +533,7 @@ def number_parser(schema: Schema, column: Column | None = None) -> Callable[[byt
 
 
 def cell_parser(schema: Schema, column: Column, encoding: str) -> Callable[[bytes], float]:
-    """Return what reads a cell of one column: its number, or the place of its word, else NaN."""
+    """Return the function that reads a column's cell: its number, its word's place, else NaN."""
     number = number_parser(schema, column)
     if not column.levels:
         return number
@@ -552,13 +550,13 @@ def cell_parser(schema: Schema, column: Column, encoding: str) -> Callable[[byte
 
 
 def split(line: bytes, delimiter: bytes, most: int) -> list[bytes]:
-    """Return the first cells of a line, at most so many; quotes around cells are taken off.
+    """Return at most the first ``most`` cells of a line, without the quotes around cells.
 
-    A quoted cell may hold the delimiter, and two quotes for one. A quote that is not closed ends
+    A quoted cell may contain the delimiter, and two quotes for one quote. An unclosed quote ends
     with the line.
     """
     blanks = delimiter == b" "
-    line = line.removeprefix(_BOM)  # of the first line; no other has it but by malice
+    line = line.removeprefix(_BOM)  # Only the first line has a byte order mark.
     if _QUOTE not in line:
         return line.split(None if blanks else delimiter, most)[:most]
     cells: list[bytes] = []
@@ -592,21 +590,21 @@ def split(line: bytes, delimiter: bytes, most: int) -> list[bytes]:
 
 
 def line_parser(schema: Schema, places: Sequence[int]) -> Callable[[bytes], list[float]]:
-    """Return what reads one line: a number for each place, NaN where there is none.
+    """Return the function that reads a line: a number for each place, or NaN.
 
     Parameters
     ----------
     schema : Schema
     places : sequence of int
-        Of the columns that are used, among the cells of a line.
+        Positions of the used columns among the cells of a line.
     """
     readers = [cell_parser(schema, column, schema.encoding) for column in schema.used]
     read = list(zip(places, readers, strict=True))
     delimiter, mark = schema.delimiter.encode(), schema.decimal.encode()
     between = None if schema.delimiter == " " else delimiter
     most = max(places) + 1
-    # Of these characters alone, float() reads what `number` reads and nothing else: no letter but
-    # e, no underscore. A decimal comma is written as a point first, where it is no delimiter.
+    # With only these characters, float() accepts exactly what `number` accepts: no letter but e,
+    # and no underscore. A decimal comma is first replaced by a point, unless it divides cells.
     plain = b"0123456789+-eE" + mark + delimiter
     quick = mark != delimiter and all(
         column.decimal in ("", schema.decimal) for column in schema.used
@@ -620,7 +618,7 @@ def line_parser(schema: Schema, places: Sequence[int]) -> Callable[[bytes], list
                 cells = line.replace(mark, b".").split(between, most)[:most]
                 if len(cells) == most:
                     return list(pick(list(map(float, cells))))[:-1]
-            except ValueError:  # one of them is empty, or no number
+            except ValueError:  # The cell is empty, or is not a number.
                 pass
         cells = split(line, delimiter, most)
         return [reader(cells[j]) if j < len(cells) else np.nan for j, reader in read]

@@ -1,6 +1,6 @@
-"""Where the rows of a fit are: an array, a sparse one, a file, a Dask frame, or sums of rows.
+"""Sources of a fit's rows: an array, a sparse array, a file, a Dask frame, or sums of rows.
 
-All are read in blocks, as often as the preparation and the release ask, and none is copied whole.
+Sources are read in blocks, as often as the preparation and the release need, and never copied.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dpviz.core.arrays import FloatArray
 from dpviz.core.by_length import (
     BlockMemory,
+    BlocksAgain,
     ByLength,
     Counts,
     Foldable,
@@ -32,26 +33,26 @@ from dpviz.datasets.table import ReadOptions
 from dpviz.preparation.transform import Transform
 
 S = TypeVar("S", bound=FoldSum)
-_CHECKED = 1 << 16  # rows that are looked at together
-_SORTED_ENTRIES = 1 << 19  # that are sorted together by their steps, each with rows enough for BLAS
+_CHECKED = 1 << 16  # Number of rows that are checked together.
+_SORTED_ENTRIES = 1 << 19  # Maximum number of entries that are sorted by step together.
 NOT_FINITE = "X must hold finite numbers; it has NaN or infinity (inf) in it: nothing was spent."
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of a fit, which can be folded any number of times.
+    """Rows of a fit, which can be reduced block by block any number of times.
 
     Attributes
     ----------
     source : Foldable
     n, d : int
     dtype : dtype
-        What components are given in: float32 of rows in float32, float64 of all others.
+        Type of the components: float32 for rows in float32, float64 for all others.
     array : ndarray or None
-        Where they are in memory.
+        The rows, if they are in memory.
     counts : ndarray of int or None
-        How many lie between neighbours on the grid of lengths, where the pass that counts them
-        read a file or a frame.
+        Number of rows between neighbours on the grid of lengths, if the counting pass read a file
+        or a frame.
     """
 
     source: Foldable
@@ -67,8 +68,8 @@ class Rows:
         for start in range(0, len(array), _CHECKED):
             block = array[start : start + _CHECKED]
             with np.errstate(over="ignore", invalid="ignore"):
-                # one sum tells of a whole block; finite numbers may overflow it too, so it only
-                # raises a doubt
+                # One sum checks a whole block. The sum of finite numbers may overflow, so an
+                # infinite sum only leads to a check of each number.
                 suspicious = not np.isfinite(block.sum())
             if suspicious and not np.isfinite(block).all():
                 raise InvalidTable(NOT_FINITE)
@@ -78,32 +79,38 @@ class Rows:
 
     @classmethod
     def of_batches(cls, source: Batches) -> Rows:
-        """Return the rows of a source that is read in batches; one pass counts them."""
+        """Return the rows of a source that is read in batches; one pass counts the rows."""
         seen = source.fold(Counts)
-        # a fit releases all rows: which ones were left out would depend on their cells
+        # A fit uses every row, because a choice of rows would depend on the rows' values.
         if seen.dropped:
-            raise InvalidTable(f"{source.name} has rows with gaps: nothing was spent.")
+            raise InvalidTable(f"{source.name} has rows with missing values: nothing was spent.")
         if seen.rows < 2:
             raise InvalidTable(f"{source.name} must have at least 2 rows: nothing was spent.")
         d = len(source.columns)
         return cls(source, seen.rows, d, np.dtype(np.float64), counts=seen.counts)
 
     def lengths(self, change: Transform) -> Lengths:
-        """Return what the rows tell by their lengths after a change of each."""
+        """Return the rows' statistics by length, after a transform of each row."""
         if not change.changes:
             return ReadAgain(self.source, self.n, self.d, self.counts)
         return ReadAgain(Changed(self.source, change.inside), self.n, self.d)
 
+    def blocks(self, change: Transform) -> BlocksAgain:
+        """Return an object that reads the rows again and transforms each row."""
+        source = self.source
+        assert isinstance(source, Batches), "an array has its rows in memory"
+        return BlocksAgain(source.blocks, change.inside, self.d)
+
 
 def file_rows(path: str | Path, columns: Sequence[str] | None) -> FileBatches:
-    """Return the numeric columns of a Parquet file, by its schema or as named, in their order.
+    """Return the numeric columns of a Parquet file: all, or the named columns, in their order.
 
     Raises
     ------
     InvalidTable
-        If it is no Parquet file, or a column holds no numbers.
+        If the file is not Parquet, or a column does not hold numbers.
     InvalidSetting
-        If a name is none of its columns.
+        If a name is not the name of a column.
     """
     try:
         schema = parquet.read_schema(path)
@@ -125,49 +132,49 @@ def file_rows(path: str | Path, columns: Sequence[str] | None) -> FileBatches:
     ]
     for name in columns or ():
         if name not in numeric:
-            raise InvalidSetting("columns", f"among the numeric columns of {Path(path).name}", name)
+            raise InvalidSetting("columns", f"names of numeric columns of {Path(path).name}", name)
     wanted = numeric if columns is None else [name for name in numeric if name in columns]
     source = FileBatches(
         path, ReadOptions(leave_out=[name for name in schema.names if name not in wanted])
     )
     if list(source.columns) != wanted or len(wanted) < 2:
         raise InvalidTable(
-            f"{source.name} must have at least 2 numeric columns that hold numbers from the start: "
-            "nothing was spent."
+            f"{source.name} must have at least 2 numeric columns, with numbers in their first "
+            "rows: nothing was spent."
         )
     return source
 
 
 class Changed:
-    """Rows of a source after a change of each.
+    """Rows of a source, each after a transform.
 
     Parameters
     ----------
     source : Foldable
     change : callable
-        From a block to a block of as many rows; it leaves the one it is given as it is.
+        Function from a block to a block with as many rows; must not modify its argument.
     """
 
     def __init__(self, source: Foldable, change: Callable[[FloatArray], FloatArray]) -> None:
         self._source, self._change = source, change
 
     def fold(self, new: Callable[[], S]) -> S:
-        """Return the sum over all changed rows."""
+        """Return the sum over all transformed rows."""
         change = self._change
         found: S = self._source.fold(lambda: _Passed(new(), change)).inner
         return found
 
 
 class Summed:
-    """Rows that were given a part at a time and not kept: what they tell by their lengths.
+    """Statistics by length of rows that come in several batches and are not stored.
 
     Parameters
     ----------
     d : int
     change : Transform
-        What is done to each row first.
+        Transform of each row before it is added.
     dtype : dtype
-        Of the first part.
+        Type of the first batch.
     """
 
     def __init__(self, d: int, change: Transform, dtype: np.dtype[Any]) -> None:
@@ -175,8 +182,8 @@ class Summed:
         self._room = BlockMemory()
 
     def add(self, rows: Rows) -> None:
-        """Add some rows, all of them or none."""
-        # a part that fails half way would be in the sums without anybody's knowing
+        """Add a batch of rows, either completely or not at all."""
+        # A batch is summed up apart: if it fails half way, the total must not have a part of it.
         change = self._change
         source = rows.source
         if rows.array is not None:
@@ -188,7 +195,7 @@ class Summed:
 
 
 class _Passed:
-    """A sum that adds each block after a change."""
+    """A sum that adds each block after a transform."""
 
     def __init__(self, inner: Any, change: Callable[[FloatArray], FloatArray]) -> None:
         self.inner, self._change = inner, change
@@ -217,12 +224,12 @@ class _Passed:
 
 
 class Reduced:
-    """A number or an array of each block, brought together two at a time.
+    """A number or an array of each block; two results are combined at a time.
 
     Attributes
     ----------
     value
-        None of no rows.
+        Combined result, or None if there are no rows.
     """
 
     def __init__(
@@ -238,7 +245,7 @@ class Reduced:
         self._take(self._of(block))
 
     def merge(self, other: Self) -> None:
-        """Add the rows that follow."""
+        """Merge the result of the rows that follow."""
         self.rows += other.rows
         self.dropped += other.dropped
         if other.value is not None:

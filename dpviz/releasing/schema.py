@@ -1,8 +1,8 @@
-"""What is declared of a table before anybody reads it: how it is written, and what may stand in it.
+"""Declarations about a table before anybody reads it: its format and its possible values.
 
-A release reads every cell under a schema and by itself: what is no number there, and what is
-declared to mean "missing", becomes the column's typical value, and everything is cut to the
-column's bounds. So no cell decides how another one is read.
+A release reads every cell by itself under a schema. A cell without a number, or with a value
+declared to mean "missing", becomes the column's typical value. Every value is clipped to the
+column's bounds. So no cell decides how another cell is read.
 
 A schema is a JSON file, one column a line; ``docs/schema.json`` describes it for editors.
 """
@@ -46,44 +46,44 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar", 
 DECIMALS = {".": "point", ",": "comma"}
 THOUSANDS = {"": "none", ",": "comma", ".": "point", "'": "apostrophe", " ": "blank"}
 ENCODINGS = ("utf-8", "cp1252", "latin-1")
-"""In all of them a byte below 128 is the ASCII character, so numbers read the same."""
+"""In each of these encodings, a byte below 128 is the ASCII character, so numbers read the same."""
 PACKINGS = {
-    "auto": "as the first bytes say, where the first line holds nobody's row",
+    "auto": "detected from the first bytes, if the first line is not a person's row",
     "text": "text",
     "gzip": "gzipped text",
 }
 
 
 class SchemaError(DpvizError):
-    """A schema cannot be read, or is not complete; the message says why in one sentence."""
+    """Raised if a schema cannot be read, or is incomplete; the message states the reason."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column, as declared.
+    """The declaration of one column.
 
     Attributes
     ----------
     name : str
-        As the table's line of names has it, one line of printable characters.
+        Name as in the table's header row, one line of printable characters.
     low, high : float or None
-        Public bounds; None where they are still to be filled in.
+        Public bounds; None until a person fills them in.
     typical : float or None
-        What stands for a cell that holds no number; None for the middle of the bounds.
+        Value that replaces a cell without a number; None for the middle of the bounds.
     missing : tuple of float or str
-        Numbers and words that mean "missing". Words change no number, as what is no number is
-        missing all the same; in the column of the person they name nobody.
+        Numbers and words that mean "missing". Such words change no number, because a cell without a
+        number is missing anyway. In the person's column these words name nobody.
     use : bool
-        Whether the column takes part.
+        Whether the column is used.
     log : bool
-        Whether the logarithm of a cell counts, after it was cut to bounds above 0: for values with
-        a long tail.
+        Whether the release uses the logarithm of a cell, after clipping to bounds above 0: for
+        values with a long tail.
     levels : tuple of str
-        Words from the least to the most that count as 1, 2, ... in the place of numbers, whatever
-        their case: answers such as never, sometimes, often. Bounds are then 1 and their number,
-        unless others are stated.
+        Words from the least to the most that count as 1, 2, ... instead of numbers, in upper or
+        lower case: answers such as never, sometimes, often. Bounds are then 1 and the number of
+        words, unless other bounds are stated.
     decimal : str
-        What stands before its decimals; empty for the mark of the table.
+        Decimal mark of the column; empty for the mark of the table.
     """
 
     name: str
@@ -99,7 +99,7 @@ class Column:
     def __post_init__(self) -> None:
         name = printable(self.name) if isinstance(self.name, str) else ""
         if not name:
-            raise InvalidSetting("the name of a column", "a text with a letter", self.name)
+            raise InvalidSetting("the name of a column", "a text that is not blank", self.name)
         shown = f"of column {name!r}"
         object.__setattr__(self, "name", name)
         for what in ("use", "log"):
@@ -116,11 +116,11 @@ class Column:
         self._check_levels(shown)
         low, high = self.low, self.high
         if self.log and low is not None and not low > 0:
-            raise InvalidSetting(f"low {shown}", "above 0, as its logarithm counts", low)
+            raise InvalidSetting(f"low {shown}", "above 0, because its logarithm is used", low)
         if low is None or high is None:
             return
         if not low < high:
-            raise InvalidSetting(f"low {shown}", f"below its high, {numeral(high, 6)}", low)
+            raise InvalidSetting(f"low {shown}", f"below high, which is {numeral(high, 6)}", low)
         if self.typical is not None and not low <= self.typical <= high:
             allowed = f"within its bounds, {numeral(low, 6)} to {numeral(high, 6)}"
             raise InvalidSetting(f"typical {shown}", allowed, self.typical)
@@ -133,10 +133,10 @@ class Column:
             allowed = "3 to 7 different words from the least to the most"
             raise InvalidSetting(f"levels {shown}", allowed, self.levels)
         if {plain_word(word) for word in words} & {*map(plain_word, self.words)}:
-            raise InvalidSetting(f"levels {shown}", "other words than those for missing", words)
+            raise InvalidSetting(f"levels {shown}", "words that do not mean missing values", words)
         object.__setattr__(self, "levels", tuple(printable(word) for word in words))
         if self.low is None and self.high is None:
-            # words count as 1, 2, ..., so their number bounds them
+            # The words of a scale count as 1, 2, and so on, up to the number of words.
             object.__setattr__(self, "low", 1.0)
             object.__setattr__(self, "high", float(len(words)))
 
@@ -152,53 +152,53 @@ class Column:
 
     @property
     def middle(self) -> float:
-        """The middle of the bounds."""
+        """The middle between the bounds."""
         assert self.low is not None
         assert self.high is not None
-        # halves first, as their sum may overflow
+        # The limits are halved before they are added, because their sum may overflow.
         return self.low / 2 + self.high / 2
 
     @property
     def stand_in(self) -> float:
-        """What stands for a cell that holds no number."""
+        """The value that replaces a cell without a number."""
         return self.middle if self.typical is None else self.typical
 
 
 @dataclass(frozen=True)
 class Schema:
-    """How a table is written and what may stand in it, as declared.
+    """The declared format of a table and its possible values.
 
     Attributes
     ----------
     columns : tuple of Column
-        With a line of names those that matter, in any order; without one all of them from the
-        first to the last that takes part, in the table's order.
+        The columns. With a header row, only the columns that matter, in any order. Without a header
+        row, all columns from the first to the last used one, in the table's order.
     header : bool
-        Whether a line names the columns.
+        Whether a header row names the columns.
     skip : int
-        Lines above the line of names, or above the rows, that are not read.
+        Number of unread lines above the header row, or above the rows.
     delimiter, decimal, thousands : str
-        What stands between cells, before decimals and between thousands; no thousands mark is "".
-        A column may have a decimal mark of its own; where it is the thousands mark of the others,
-        nothing stands between its thousands.
+        Marks between cells, before decimals and between thousands; "" means none. A column may have
+        its own decimal mark. If this mark is the table's thousands mark, the column has no
+        thousands mark.
     encoding : str
-        How names are written.
+        Encoding of the names and words in the table.
     packing : {"auto", "text", "gzip"}
-        What the bytes are. Where there is a line of names, or a line above the rows, the first
-        bytes are nobody's row, and ``auto`` looks at them.
+        Form of the bytes. With a header row, or a line above the rows, the first bytes belong to
+        nobody, so ``auto`` may inspect them.
     rows_a_person : int or None
-        Most rows that one person has, so that a release protects persons; None where nobody said,
-        and it protects rows.
+        Maximum number of rows of one person, so that a release protects persons. None if nobody
+        stated it: the release then protects rows.
     person : str
-        Column that names the person: of each, the first `rows_a_person` rows count, and the rest
-        are left out, as if they were zero. Empty where the table is said to hold no more of
-        anybody.
+        Column that names the person. Only the first `rows_a_person` rows of each person are used;
+        the rest are left out, as if they were zero. Empty if the table is declared to hold no more
+        rows of anybody.
     label : str
-        Column whose categories colour a picture; empty for none.
+        Column whose categories colour a published map; empty for none.
     categories : tuple of str
-        Its public categories. A cell that is none of them counts as other, by itself.
+        Public categories of the label. A cell with another value counts as "other".
     from_data : bool
-        Whether it was taken from the table itself and nobody has declared it since.
+        Whether the schema was taken from the table and no person has declared it since.
     """
 
     columns: tuple[Column, ...]
@@ -224,7 +224,7 @@ class Schema:
         for name in ("header", "from_data"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidSetting(name, "true or false", getattr(self, name))
-        # true would skip one line
+        # In Python, True is the number 1, so it would skip one line. It is refused.
         if isinstance(self.skip, bool) or not isinstance(self.skip, int):
             raise InvalidSetting("skip", "a whole number of lines", self.skip)
         if not 0 <= self.skip <= MOST_SKIPPED:
@@ -232,19 +232,19 @@ class Schema:
         self._check_person()
         self._check_label()
         if self.thousands == self.decimal:
-            raise InvalidSetting("thousands", "another mark than the decimal one", self.thousands)
+            raise InvalidSetting("thousands", "a mark other than the decimal mark", self.thousands)
         if not 1 <= len(self.columns) <= MOST_COLUMNS:
             raise InvalidSetting("columns", f"from 1 to {MOST_COLUMNS:,}", len(self.columns))
         names = [column.name for column in self.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise InvalidSetting("columns", "named once each", twice)
+            raise InvalidSetting("columns", "different names, each used once", twice)
 
     def _check_person(self) -> None:
         rows, name = self.rows_a_person, self.person
         if not isinstance(name, str):
             raise InvalidSetting("person", "the name of a column", name)
-        name = printable(name)  # as the names of columns are
+        name = printable(name)  # Column names have the same length limit.
         object.__setattr__(self, "person", name)
         allowed = f"a whole number of rows from 1 to {MOST_ROWS_A_PERSON:,}"
         if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int)):
@@ -252,9 +252,9 @@ class Schema:
         if rows is not None and not 1 <= rows <= MOST_ROWS_A_PERSON:
             raise InvalidSetting("rows_a_person", allowed, rows)
         if name and rows is None:
-            raise InvalidSetting("rows_a_person", f"stated beside person, {allowed}", "nothing")
+            raise InvalidSetting("rows_a_person", f"stated with person, as {allowed}", "nothing")
         if name and any(column.name == name for column in self.used):
-            raise InvalidSetting("person", "a column that takes no part in the analysis", name)
+            raise InvalidSetting("person", "the name of a column that is not analysed", name)
 
     def _check_label(self) -> None:
         if not isinstance(self.label, str):
@@ -266,31 +266,31 @@ class Schema:
                 "label and categories", "stated together", self.label or "categories alone"
             )
         if self.label and self.label in (self.person, *(column.name for column in self.used)):
-            raise InvalidSetting("label", "a column that takes no other part", self.label)
+            raise InvalidSetting("label", "not analysed and not the person's column", self.label)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What a row's label may be: a category, or other; nothing without a label."""
+        """Possible labels of a row: a category, or "other"; none without a label column."""
         return kinds_of(self.categories)
 
     @property
     def used(self) -> tuple[Column, ...]:
-        """The columns that take part, in order."""
+        """The used columns in their order."""
         return tuple(column for column in self.columns if column.use)
 
     @property
     def digest(self) -> str:
-        """A digest of all that decides how a table is read; not of who declared it."""
+        """A digest of everything that decides how a table is read, but not of the declarer."""
         found = self._json()
         for column, written in zip(self.columns, found["columns"], strict=True):
-            # a middle that is written out and one that is left out read a table the same way
+            # An omitted typical value means the middle. Both forms must have the same digest.
             if "typical" in written and column.low is not None and column.high is not None:
                 written["typical"] = column.stand_in
         text = json.dumps(found, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def require(self) -> None:
-        """Raise `SchemaError` where something is still to be filled in."""
+        """Raise `SchemaError` if a declaration is still missing."""
         if len(self.used) < 2:
             raise SchemaError(f"the schema must use at least 2 columns; it uses {len(self.used)}.")
         for column in self.used:
@@ -303,58 +303,58 @@ class Schema:
 
     @property
     def unit(self) -> Unit:
-        """Who is protected: a row, until somebody says how many rows one person has."""
+        """The protected unit: a row, or a person if the rows of one person are stated."""
         return Unit.ROW if self.rows_a_person is None else Unit.PERSON
 
     @property
     def limits(self) -> FloatArray:
-        """Low, high and typical value of each column that is used, once complete; shape (d, 3)."""
+        """Low, high and typical value of each used column, once all are stated; shape (d, 3)."""
         rows = [(column.low, column.high, column.stand_in) for column in self.used]
         return np.array(rows, dtype=np.float64)
 
     @property
     def limits_used(self) -> FloatArray:
-        """As `limits`, of the logarithms where those count: what `filled` lies between."""
+        """As `limits`, but in logarithms for log columns; `filled` cells lie between them."""
         return self._logged(self.limits.T).T
 
     @property
     def scales(self) -> dict[str, dict[str, list[str]]]:
-        """Words in order of the columns that have them, as a release says it; empty without."""
+        """Ordered words of the columns that have such words, in the form of a release file."""
         found = {column.name: list(column.levels) for column in self.used if column.levels}
         return {"levels": found} if found else {}
 
     @property
     def names_used(self) -> tuple[str, ...]:
-        """Of each column that is used, with what counts of it."""
+        """Names of the used columns; "log" marks columns that are used in logarithms."""
         return tuple(f"log {column.name}" if column.log else column.name for column in self.used)
 
     def _logged(self, values: FloatArray) -> FloatArray:
-        """Take the logarithm of each cell of some columns, of its lower bound where it is less."""
+        """Take the logarithms of log columns; cells below the lower bound count as this bound."""
         for j, column in enumerate(self.used):
             if column.log and column.low is not None:
                 values[:, j] = np.log(np.maximum(values[:, j], column.low))
         return values
 
     def filled(self, values: FloatArray, *, cut: bool = True) -> FloatArray:
-        """Return cells as a release uses them; each depends on itself and the schema alone.
+        """Return cells as a release uses them; each depends only on itself and the schema.
 
         Parameters
         ----------
         values : ndarray of shape (n, d)
-            One column for each that is used; what is no finite number counts as missing.
+            One column for each used column; cells without a finite number count as missing.
         cut : bool
-            Whether cells are cut to the bounds, as a release does.
+            Whether cells are clipped to the bounds, as in a release.
 
         Returns
         -------
         ndarray of shape (n, d)
-            Finite, within `limits_used`.
+            Finite values, within `limits_used`.
 
         Notes
         -----
-        A logarithm is a function of its cell and the schema, like the cut before it: tables that
-        differ in one row differ in one row afterwards, and what is proved of rows between public
-        limits holds of these, whose limits are the logarithms of the public ones.
+        A logarithm depends only on its cell and the schema, like the clipping before it. So tables
+        that differ in one row differ in one row afterwards. Proofs for rows between public limits
+        hold for logarithms too, with the logarithms of the public limits.
         """
         gone = ~np.isfinite(values)
         for j, column in enumerate(self.used):
@@ -365,7 +365,7 @@ class Schema:
         return self._logged(np.clip(found, low, high) if cut else found)
 
     def to_text(self) -> str:
-        """Return the schema as its file holds it, one column a line."""
+        """Return the schema in the form of its file, one column a line."""
         found = self._json()
         columns = found.pop("columns")
         head = {"dpviz_schema": FORMAT, "status": FROM_DATA if self.from_data else PUBLIC, **found}
@@ -374,14 +374,14 @@ class Schema:
         return "\n".join(["{", *lines, ' "columns": [', ",\n".join(body), " ]", "}"]) + "\n"
 
     def write(self, out: Path) -> None:
-        """Write the schema's file, whole or not at all."""
+        """Write the schema's file, as a whole or not at all."""
         with atomic_write(out) as aside:
             aside.write_text(self.to_text(), encoding="utf-8")
 
     def _json(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in _READING}
         found["categories"] = list(self.categories)
-        # a schema without them keeps its digest
+        # Default values are left out, so that a schema without these keys keeps its digest.
         for name in ("rows_a_person", "person", "label", "categories"):
             if not found[name]:
                 del found[name]
@@ -389,24 +389,24 @@ class Schema:
 
     @classmethod
     def from_text(cls, text: str | bytes, name: str = "the schema") -> Schema:
-        """Return the schema that a file holds.
+        """Return the schema from a file's content.
 
         Parameters
         ----------
         text : str or bytes
-            Of the file, UTF-8.
+            Content of the file in UTF-8.
         name : str
-            What messages call it.
+            Name of the schema, for messages.
 
         Raises
         ------
         SchemaError
-            If it is none.
+            If the text is not a valid schema.
         """
         try:
             found = strict_json(text if isinstance(text, str) else text.decode())
         except ValueError as error:
-            why = f"it names {error}" if isinstance(error, NamedTwice) else "it is no JSON"
+            why = f"it names {error}" if isinstance(error, NamedTwice) else "it is not JSON"
             raise SchemaError(f"{name} cannot be read as a schema: {why}.") from None
         try:
             return cls._from_json(found)
@@ -426,7 +426,7 @@ class Schema:
     def _from_json(cls, found: Any) -> Schema:
         if not isinstance(found, dict) or found.get("dpviz_schema") != FORMAT:
             given = found.get("dpviz_schema", "none") if isinstance(found, dict) else "none"
-            raise InvalidSetting("dpviz_schema", f"{FORMAT}, the format of the file", given)
+            raise InvalidSetting("dpviz_schema", f"{FORMAT}, the format of schemas", given)
         status = found.get("status", PUBLIC)
         if status not in (PUBLIC, FROM_DATA):
             raise InvalidSetting("status", f"{PUBLIC!r} or {FROM_DATA!r}", status)
@@ -451,7 +451,7 @@ _COLUMN = tuple(item.name for item in fields(Column))
 
 
 def public_schema(table: Table) -> Schema | None:
-    """Return the schema of a table whose bounds are public, None where they are not."""
+    """Return the schema of a table with public bounds, or None if the bounds are not public."""
     if table.bounds is None:
         return None
     return Schema(
@@ -464,13 +464,13 @@ def public_schema(table: Table) -> Schema | None:
 
 
 def public_labels(table: Table) -> dict[str, Any]:
-    """Return label and categories of a schema for a table whose rows are public, if it has any."""
+    """Return the schema entries for label and categories of a table of public rows, if any."""
     kinds = table.kinds if table.public and table.label_name else None
     return {} if kinds is None else {"label": str(table.label_name), "categories": kinds[0]}
 
 
 def with_bounds(schema: Schema, bounds: tuple[float, float] | FeatureBounds) -> Schema:
-    """Return the schema with stated bounds for every column that is used."""
+    """Return the schema with stated bounds for every used column."""
     names = [column.name for column in schema.used]
     if isinstance(bounds, FeatureBounds):
         sides = bounds.of(names, [column.name for column in schema.columns]).T.tolist()
@@ -495,7 +495,7 @@ def _column_json(column: Column) -> dict[str, Any]:
         found["typical"] = MIDPOINT if column.typical is None else column.typical
     if column.use or column.missing:
         found["missing"] = list(column.missing)
-    if column.log:  # a schema without it keeps its digest
+    if column.log:  # Written only if true, so that older schemas keep their digest.
         found["log"] = True
     if column.levels:
         found["levels"] = list(column.levels)
@@ -506,7 +506,7 @@ def _column_json(column: Column) -> dict[str, Any]:
 
 def _column_from(item: Any) -> Column:
     if not isinstance(item, dict):
-        raise InvalidSetting("a column", "an object with a name", "something else")
+        raise InvalidSetting("a column", "a JSON object with a name", "something else")
     _known("a column", item, _COLUMN)
     found = dict(item)
     if found.get("typical") == MIDPOINT:
@@ -524,7 +524,7 @@ def _known(what: str, found: Mapping[str, Any], names: Sequence[str]) -> None:
 
 
 def _marker(name: str, value: Any) -> float | str:
-    """Return a number or a word that means "missing"; a number in quotes is neither."""
+    """Return a number or a word that means "missing"; refuse a number in quotes."""
     if not isinstance(value, str):
         return _number(name, value)
     word = printable(value)
@@ -539,7 +539,7 @@ def _marker(name: str, value: Any) -> float | str:
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidSetting(name, "a number", value)
-    if not abs(value) <= LARGEST:  # also for NaN; an int may be too long for a float
+    if not abs(value) <= LARGEST:  # This refuses NaN as well. An int may be too large for a float.
         raise InvalidSetting(
             name, f"a number between -{numeral(LARGEST, 6)} and {numeral(LARGEST, 6)}", "another"
         )
@@ -547,7 +547,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def _dumped(value: Any) -> str:
-    """Return JSON on one line, whole numbers without a point."""
+    """Return JSON on one line, with whole numbers without a point."""
     return json.dumps(_short(value), ensure_ascii=False, allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""Whether a ledger and releases fit together: what was cut, restored, mixed up, or changed."""
+"""Check whether a ledger and releases match: cuts, old copies, mix-ups, changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a release's file says of its ledger."""
+    """Statements of a release file about its ledger."""
 
     name: str
     ledger: str
@@ -30,21 +30,21 @@ class _Seen:
 
 
 def verify(ledger: Ledger, releases: Sequence[Path], *, whole: bool = True) -> list[str]:
-    """Return what does not match, one sentence each; nothing if all of it fits.
+    """Return a sentence for each mismatch; the list is empty if everything matches.
 
-    Noticed are a damaged line, a ledger that is behind what was spent (cut, or an old copy), one
-    that went on from an old copy (two branches), releases of other ledgers or relations, a release
-    that is not, to the byte, the file whose digest closes its spend, and one that says something
-    else than its line. Not noticed is what nobody kept: if the ledger, all that lies beside it and
-    the newest releases go back together, nothing is left to tell.
+    The check detects a damaged line and a ledger that is older than its spends (cut, or an old
+    copy) or continued from an old copy (two branches). It detects releases of other ledgers or
+    relations. It also detects a release that differs in any byte from the file whose digest
+    completes its spend, or that contradicts its line. It cannot detect a consistent loss: if the
+    ledger, all files beside it and the newest releases go back together, no evidence is left.
 
     Parameters
     ----------
     ledger : Ledger
     releases : sequence of Path
-        Files of releases; those kept beside the ledger are looked at in any case.
+        Files of releases; releases stored beside the ledger are always checked too.
     whole : bool
-        Whether every release that was paid for must be there, where the ledger is at home.
+        Whether every release of the ledger must be present, if the ledger is in its own folder.
     """
     found: list[str] = []
     contents: Contents | None = None
@@ -55,7 +55,7 @@ def verify(ledger: Ledger, releases: Sequence[Path], *, whole: bool = True) -> l
         found.append(str(error))
     seen: list[_Seen] = []
     kept = ledger.kept()
-    # one that is kept and was handed over as well is looked at once
+    # A release beside the ledger is checked once, even if the caller names its file too.
     given = {path.resolve(): path for path in [*kept.values(), *releases]}
     for path in given.values():
         try:
@@ -68,23 +68,23 @@ def verify(ledger: Ledger, releases: Sequence[Path], *, whole: bool = True) -> l
         if whole and any(path.exists() for path in ledger.own_files[2:]):
             found += _missing(contents, ledger.path.name, {*kept, *(one.number for one in seen)})
     found += _branches(seen)
-    # one fault may be seen from several files
+    # Several files may have the same fault, so each sentence is reported once.
     return list(dict.fromkeys(found))
 
 
 def _against(one: _Seen, contents: Contents, name: str) -> list[str]:
-    """Return what a release says that its ledger does not."""
+    """Return the contradictions between a release and its ledger as sentences."""
     if one.ledger != contents.identity:
-        return [f"{one.name} was paid for by another ledger than {name}."]
+        return [f"another ledger than {name} recorded {one.name}."]
     if one.number > len(contents.spends):
         return [
-            f"{one.name} is spend {one.number}, and {name} ends at spend {len(contents.spends)}: "
-            "its tail is missing, or it is an old copy."
+            f"{one.name} is spend {one.number}, but {name} ends at spend {len(contents.spends)}: "
+            "the end of the ledger is missing, or the ledger is an old copy."
         ]
     if contents.heads[one.number - 1] != one.head:
         return [
-            f"{one.name} is spend {one.number} of another branch: {name} has another line there, "
-            "so it went on from an old copy."
+            f"{one.name} is spend {one.number} of another branch: {name} has a different "
+            "line there, so it continued from an old copy."
         ]
     found = []
     if one.relation != contents.relation:
@@ -96,8 +96,8 @@ def _against(one: _Seen, contents: Contents, name: str) -> list[str]:
     written = contents.written(number, RELEASE)
     if not written:
         found.append(
-            f"no line of {name} closes spend {number}, so nothing tells whether {one.name} is "
-            "what was written: it was stopped in between."
+            f"no line of {name} closes spend {number}, because the release was interrupted, "
+            f"so nobody can check whether {one.name} was changed."
         )
     elif one.sha256 not in written:
         found.append(
@@ -120,14 +120,12 @@ def _against(one: _Seen, contents: Contents, name: str) -> list[str]:
     }
     wrong = [what for what, value in line.items() if not _same(one.said[what], value)]
     if wrong:
-        found.append(
-            f"{one.name} says something else than spend {number} of {name}: {', '.join(wrong)}."
-        )
+        found.append(f"{one.name} contradicts spend {number} of {name}: {', '.join(wrong)}.")
     return found
 
 
 def _same(said: Any, line: Any) -> bool:
-    """Return whether two entries are one; sums may differ in their last digits."""
+    """Return whether two entries agree; sums may differ in their last digits."""
     if isinstance(line, tuple):
         pairs = zip(said, line, strict=True)
         return all(math.isclose(one, other, rel_tol=_CLOSE) for one, other in pairs)
@@ -135,30 +133,29 @@ def _same(said: Any, line: Any) -> bool:
 
 
 def _missing(contents: Contents, name: str, there: Iterable[int]) -> list[str]:
-    """Return the spends whose release is nowhere."""
+    """Return a sentence for each spend whose release is missing."""
     found = []
     for number, spend in enumerate(contents.spends, start=1):
         if not spend.releases or number in there:
             continue
         if contents.written(number, RELEASE):
             found.append(
-                f"the release of spend {number} was written and is not beside {name}: its file "
-                "was deleted."
+                f"the release of spend {number} was written, but its file beside {name} was "
+                "deleted."
             )
         else:
             found.append(
-                f"spend {number} of {name} counts and has no release: it was stopped before one "
-                "was written, or its file was lost."
+                f"spend {number} of {name} counts but has no release: it was interrupted "
+                "before the release was written, or the file was lost."
             )
     return found
 
 
 def _branches(seen: Sequence[_Seen]) -> list[str]:
-    """Return the pairs of releases that one ledger cannot both have paid for."""
+    """Return a sentence for each pair of releases that cannot belong to the same ledger history."""
     first: dict[tuple[str, int], _Seen] = {}
     found = []
     for one in seen:
-        # the first seen with a number is what all later ones with it are held against
         other = first.setdefault((one.ledger, one.number), one)
         if other.head != one.head:
             found.append(
@@ -175,7 +172,7 @@ def _read(path: Path) -> _Seen:
     try:
         of_ledger: dict[str, Any] = found["ledger"]
         number = of_ledger["spends"]
-        # true is 1 to Python, and is no number of a spend
+        # In Python, True equals 1, but True is not the number of a ledger entry.
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise TypeError
         left, proved = of_ledger["left"], found["proved"]
@@ -186,7 +183,7 @@ def _read(path: Path) -> _Seen:
             "settings": digest(found["settings"]),
             "settings_hash": found["settings_hash"],
             "schema": found["declared"]["schema"],
-            # the first releases did not say who asked, and for what
+            # Releases by the first versions of dpviz did not state who requested them and why.
             **{name: found.get(name, "") for name in ("purpose", "by")},
             "unit": found.get("unit", {"protected": "row"})["protected"],
             "total": (float(of_ledger["epsilon"]), float(of_ledger["delta"])),

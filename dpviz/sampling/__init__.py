@@ -1,1 +1,1 @@
-"""Random matrices and directions: symmetric noise, Wishart, Bingham; batched over draws."""
+"""Random matrices and directions in batches: symmetric noise, Wishart, Bingham."""

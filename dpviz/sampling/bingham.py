@@ -1,23 +1,20 @@
 """Bingham directions and frames: densities exp(x'Bx) and exp(tr V'BV).
 
-B enters through its eigenvalues and every result is in B's eigenbasis; the
-caller rotates. A vector is drawn exactly, by rejection. A frame of k > 1
-columns is a Gibbs chain over columns whose conditionals are drawn exactly: the
-chain has the right law in the limit of many sweeps, and `convergence` shows how
-far two groups of chains with opposite starts have come together.
+B enters through its eigenvalues and every result is in B's eigenbasis; the caller rotates. A vector
+is sampled exactly, by rejection. A frame of k > 1 columns is a Gibbs chain over columns whose
+conditionals are sampled exactly. The chain has the right law in the limit of many sweeps;
+`convergence` compares two groups of chains with opposite starts.
 
-The envelope. Restrict x to the unit sphere of a q-dimensional subspace and let
-a = lambda_max - lambda >= 0, so that the target is exp(-x' diag(a) x). For any
-shift beta for which M = beta I + 2 diag(a) is positive definite on the
-subspace, t = x'Mx > 0 and the target is proportional to exp(-t/2), while the
-direction of a Gaussian with precision M has density proportional to t^(-q/2).
+The envelope. Restrict x to the unit sphere of a q-dimensional subspace and let a = lambda_max -
+lambda >= 0, so that the target is exp(-x' diag(a) x). Take any shift beta for which M = beta I + 2
+diag(a) is positive definite on the subspace. Then t = x'Mx > 0 and the target is proportional to
+exp(-t/2), while the direction of a Gaussian with precision M has density proportional to t^(-q/2).
 Their ratio is largest at t = q, so a proposal is accepted with log-probability
 
     (q/2) (ln(t/q) - t/q + 1) <= 0.
 
-Every such beta gives exact draws; acceptance is best where the trace of M's
-inverse on the subspace is 1. With beta = b this is the sampler of Kent,
-Ganeiber and Mardia.
+Every such beta gives exact samples; acceptance is best if the trace of M's inverse on the subspace
+is 1. With beta = b this is the sampler of Kent, Ganeiber and Mardia.
 """
 
 from __future__ import annotations
@@ -38,19 +35,19 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.intp]
 
 _BLOCK_ENTRIES = 1 << 19
-"""Most normals held at once; groups of draws are taken in turn above it."""
+"""Maximum number of normals in memory at once; more repetitions are split into groups."""
 
 
 @dataclass(frozen=True)
 class BinghamDraws:
-    """Exact draws of a Bingham direction.
+    """Exact samples of a Bingham direction.
 
     Attributes
     ----------
     vectors : ndarray of shape (size, d)
-        Unit rows, in the eigenbasis.
+        Unit vectors as rows, in the eigenbasis.
     proposals : int
-        Proposals examined, up to and including the accepted one of each draw.
+        Number of proposals examined for each sample, including the accepted proposal.
     """
 
     vectors: FloatArray
@@ -66,7 +63,7 @@ def descending(eigenvalues: ArrayLike) -> tuple[FloatArray, IntArray]:
     """Return the checked eigenvalues in descending order and their positions."""
     values = np.asarray(eigenvalues, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2 or not np.isfinite(values).all():
-        # The spectrum is data: the message shows its shape only.
+        # The message shows only the shape of the matrix, because its eigenvalues are private.
         raise InvalidSetting(
             "eigenvalues", "a vector of at least 2 finite numbers", f"shape {values.shape}"
         )
@@ -77,12 +74,12 @@ def descending(eigenvalues: ArrayLike) -> tuple[FloatArray, IntArray]:
 def best_shift(double_gaps: FloatArray) -> float:
     """Return the beta > -min with sum 1/(beta + 2 a_i) = 1.
 
-    1/f is concave and increasing in beta, so Newton's method on it from a point
-    left of the root climbs to it without overshooting.
+    1/f is concave and increasing in beta. So Newton's method on 1/f climbs to the root from the
+    left without overshooting.
     """
     lowest = float(double_gaps.min())
     above = double_gaps - lowest
-    shift = 1.0  # the smallest term alone makes the sum at least 1 here
+    shift = 1.0  # At shift 1, the smallest term alone makes the sum at least 1.
     for _ in range(200):
         inverse = 1.0 / (shift + above)
         total = float(inverse.sum())
@@ -101,7 +98,7 @@ def log_acceptance(t: FloatArray, q: int) -> FloatArray:
 
 
 def streams_of(draws: Draws, index: IntArray) -> Draws:
-    """Return the streams of some of the draws; a shared generator stays shared."""
+    """Return the streams of some repetitions; a shared generator stays shared."""
     numbers = tuple(draws.numbers[i] for i in index)
     if draws.shared:
         return Draws(draws.generators, numbers)
@@ -109,7 +106,7 @@ def streams_of(draws: Draws, index: IntArray) -> Draws:
 
 
 def groups(size: int, entries: int) -> list[IntArray]:
-    """Return draws in consecutive groups whose blocks stay within the memory limit."""
+    """Return repetitions in consecutive groups whose blocks stay within the memory limit."""
     step = max(1, _BLOCK_ENTRIES // entries)
     return [np.arange(low, min(low + step, size)) for low in range(0, size, step)]
 
@@ -126,19 +123,19 @@ def first_accepted(
     block: int,
     propose: Callable[[Draws, IntArray], tuple[FloatArray, FloatArray]],
 ) -> tuple[FloatArray, int]:
-    """Return the first accepted proposal of each draw, and how many were examined in all.
+    """Return the first accepted proposal of each repetition, and how many were examined.
 
     Parameters
     ----------
     draws : Draws
     shape : tuple of int
-        Of one proposal.
+        Shape of one proposal.
     block : int
-        Proposals that a draw makes at once: by the law alone, so that each draw uses its own
-        stream in the same way whatever the others need.
+        Proposals per repetition at once. The number depends on the law alone, so that each
+        repetition uses its own stream in the same way.
     propose : callable
-        The streams of the draws that wait, and which these are, to proposals of shape
-        (waiting, block, *shape) and the log-probability that each is accepted.
+        A function of the streams and the indices of the waiting repetitions. It returns proposals
+        of shape (waiting, block, *shape) and the log-probability that each is accepted.
     """
     out = np.empty((draws.size, *shape))
     proposals = 0
@@ -147,29 +144,29 @@ def first_accepted(
             check_cancelled()
             streams = streams_of(draws, todo)
             proposed, log_probability = propose(streams, todo)
-            accepted = streams.exponential(block) >= -log_probability
-            first = accepted.argmax(axis=1)
-            finished = accepted.any(axis=1)
-            proposals += int(np.where(finished, first + 1, block).sum())
-            out[todo[finished]] = proposed[finished, first[finished]]
-            todo = todo[~finished]
+            passes = streams.exponential(block) >= -log_probability
+            first = passes.argmax(axis=1)
+            ends = passes.any(axis=1)
+            proposals += int(np.where(ends, first + 1, block).sum())
+            out[todo[ends]] = proposed[ends, first[ends]]
+            todo = todo[~ends]
     return out, proposals
 
 
 def scaled(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return normals times the scales of an envelope, and the log-probability of acceptance."""
+    """Return normals times an envelope's scales, and their log-probability of acceptance."""
     y = normal * scale
     t = np.square(normal).sum(axis=-1) / np.square(y).sum(axis=-1)
     return y, log_acceptance(t, normal.shape[-1])
 
 
 def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
-    """Return exact draws with density exp(-x' diag(a) x), given 2a of shape (q,), q >= 1."""
+    """Return exact samples with density exp(-x' diag(a) x), given 2a of shape (q,), q >= 1."""
     q = len(double_gaps)
     precision = best_shift(double_gaps) + double_gaps
     scale = 1.0 / np.sqrt(precision)
-    # Saddle point estimate of the proposals needed. The block depends on the law alone, never on
-    # how many draws are asked for, so each draw uses its own stream in the same way.
+    # Estimate by a saddle point how many proposals are needed. The block depends on the law alone,
+    # so each repetition uses its random stream in the same way, however many there are.
     block = 1 + math.ceil(1.2 * math.sqrt(q * float(np.square(1.0 / precision).sum())))
 
     def propose(streams: Draws, todo: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -180,7 +177,7 @@ def exact_vectors(double_gaps: FloatArray, draws: Draws) -> BinghamDraws:
 
 
 def sample_bingham(eigenvalues: ArrayLike, draws: Draws) -> BinghamDraws:
-    """Return exact Bingham draws and how many proposals they took.
+    """Return exact Bingham samples and the number of proposals.
 
     Parameters
     ----------
@@ -204,18 +201,18 @@ def sample_bingham(eigenvalues: ArrayLike, draws: Draws) -> BinghamDraws:
     a wide class of directional distributions", J. Comput. Graph. Statist. 27.
     """
     values, order = descending(eigenvalues)
-    drawn = exact_vectors(2.0 * (values[0] - values), draws)
-    vectors = np.empty_like(drawn.vectors)
-    vectors[:, order] = drawn.vectors
-    return BinghamDraws(vectors, drawn.proposals)
+    draw = exact_vectors(2.0 * (values[0] - values), draws)
+    vectors = np.empty_like(draw.vectors)
+    vectors[:, order] = draw.vectors
+    return BinghamDraws(vectors, draw.proposals)
 
 
-# Whether a chain that has the right law only in the limit has come close to it
+# Convergence of a chain that has the right law only in the limit
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """The evidence of the traces of chains with opposite starts.
+    """Evidence of convergence from the traces of chains with opposite starts.
 
     Attributes
     ----------
@@ -233,12 +230,12 @@ class Convergence:
 
 
 def convergence(trace: FloatArray, from_mode: BoolArray) -> Convergence:
-    """Return how far chains with opposite starts have come together.
+    """Return how close chains with opposite starts have come.
 
     Parameters
     ----------
     trace : ndarray of shape (sweeps + 1, chains)
-        As in `StiefelDraws`.
+        Trace as in `StiefelDraws`.
     from_mode : ndarray of bool, shape (chains,)
 
     Returns
@@ -253,7 +250,7 @@ def convergence(trace: FloatArray, from_mode: BoolArray) -> Convergence:
         raise InvalidSetting(
             "trace", "of shape (sweeps + 1, chains), one flag per chain", f"shape {trace.shape}"
         )
-    # Below this the trace differs by rounding alone, as when all eigenvalues are equal.
+    # Below this value, traces differ only by rounding, as they do if all eigenvalues are equal.
     rounding = 1e-12 * float(np.abs(trace).max(initial=0.0))
     return Convergence(_gap(trace, from_mode, rounding), _split_rhat(trace, rounding))
 

@@ -1,7 +1,8 @@
-"""One column of a matrix Bingham frame, drawn exactly given the others.
+"""One column of a matrix Bingham frame, sampled exactly given the other columns.
 
-What a sweep of `dpviz.sampling.stiefel` repeats. In few dimensions B is diagonalised on the
-complement of the fixed columns; in many a Gaussian of low-rank precision is proposed without that.
+A sweep of `dpviz.sampling.stiefel` repeats this step. In few dimensions the step diagonalises B on
+the complement of the fixed columns. In many dimensions the step proposes from a Gaussian of
+low-rank precision instead.
 """
 
 from __future__ import annotations
@@ -27,27 +28,27 @@ from dpviz.sampling.bingham import (
 )
 
 DENSE_UP_TO = 26
-"""Dimension of a column's subspace up to which diagonalising there is faster; measured."""
+"""Dimension of a column's subspace up to which diagonalising was measured to be faster."""
 
-_DENSE_SPREAD = 1e9  # rounding of the eigenvalues there is 1e-16 of this: an exponent off by 1e-7
+_DENSE_SPREAD = 1e9  # At this spread of gaps, rounding moves an exponent by 1e-7.
 
 
 def weighted_sums(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return rows @ weights, rounded alike however many rows there are (BLAS does not)."""
+    """Return rows @ weights, with the same rounding for any number of rows, unlike BLAS."""
     sums: FloatArray = (rows * weights).sum(axis=1)
     return sums
 
 
 @dataclass(frozen=True)
 class ColumnLaw:
-    """The matrix Bingham law in descending order, with what every update needs.
+    """The matrix Bingham law in descending order, with the constants of every update.
 
-    ``lower`` and ``upper`` bracket the best shift of every column update, by
-    Cauchy interlacing of the eigenvalues of the restricted matrix.
+    ``lower`` and ``upper`` bracket the best shift of every column update, by Cauchy interlacing of
+    the restricted eigenvalues.
     """
 
-    double_gaps: FloatArray  # (d,), ascending from 0
-    q: int  # dimension of a column's subspace, d - k + 1
+    double_gaps: FloatArray  # The gaps have shape (d,) and ascend from 0.
+    q: int  # A column's subspace has dimension d - k + 1.
     lower: float
     upper: float
     block: int
@@ -61,7 +62,8 @@ class ColumnLaw:
             q,
             best_shift(double_gaps[k - 1 :]),
             best_shift(double_gaps[:q]),
-            # Acceptance of a concentrated law is about sqrt(2/(e q)); one block then mostly does.
+            # The acceptance rate of a concentrated law is about sqrt(2/(e q)), so one block of
+            # proposals is mostly enough.
             1 + math.ceil(1.4 * math.sqrt(math.e * q / 2.0)),
         )
 
@@ -80,71 +82,70 @@ def _inverse_moments(
     shift : ndarray of shape (c,)
     law : ColumnLaw
     fixed : ndarray of shape (c, d, p)
-        Orthonormal columns.
+        Fixed columns, orthonormal.
 
     Returns
     -------
     (definite, first, second)
-        Each of shape (c,); the traces mean nothing where M is not positive
-        definite on the complement.
+        Arrays of shape (c,); the traces are meaningless if M is not positive definite on the
+        complement.
 
     Notes
     -----
-    With K = F'M^-1 F, the trace of the inverse on the complement is
-    tr M^-1 - tr(K^-1 F'M^-2 F), its derivative in the shift gives the second
-    trace, and by inertia M is positive definite there iff K has as many
-    negative eigenvalues as M.
+    With K = F'M^-1 F, the trace of the inverse on the complement is tr M^-1 - tr(K^-1 F'M^-2 F).
+    The derivative of this trace in the shift gives the second trace. Inertia: M is positive
+    definite on the complement iff K has as many negative eigenvalues as M.
     """
     m = shift[:, None] + law.double_gaps
-    # Only the choice of the shift rests on this, not the law of the draw.
+    # Avoid division by zero. This floor changes only the chosen shift, not the law of the samples.
     m = np.where(np.abs(m) < 1e-9, 1e-9, m)
     inverse = 1.0 / m
-    scaled = fixed * inverse[:, :, None]
-    turned = _flip(scaled)
-    spectrum, basis = np.linalg.eigh(_flip(fixed) @ scaled)
+    weighted_columns = fixed * inverse[:, :, None]
+    transpose = _flip(weighted_columns)
+    spectrum, basis = np.linalg.eigh(_flip(fixed) @ weighted_columns)
     definite = (spectrum < 0).sum(axis=1) == (m < 0).sum(axis=1)
     definite &= (spectrum != 0).all(axis=1)
     spectrum = np.where(spectrum == 0, 1.0, spectrum)
     whitening = basis / spectrum[:, None, :]
-    ratio = _flip(whitening) @ (turned @ scaled) @ basis
-    cubic = _flip(whitening) @ (turned @ (scaled * inverse[:, :, None])) @ basis
+    ratio = _flip(whitening) @ (transpose @ weighted_columns) @ basis
+    cubic = _flip(whitening) @ (transpose @ (weighted_columns * inverse[:, :, None])) @ basis
     first = inverse.sum(axis=1) - np.trace(ratio, axis1=1, axis2=2)
     second = np.square(inverse).sum(axis=1)
     second -= 2.0 * np.trace(cubic, axis1=1, axis2=2)
     second += (ratio * _flip(ratio)).sum(axis=(1, 2))
     definite &= first > 0
-    # Cancellation can spoil the difference above; q positive numbers with this sum obey these.
+    # Cancellation can spoil this difference. Positive numbers with this sum obey the bounds.
     second = np.clip(second, np.square(first) / law.q, np.square(first))
     return definite, first, second
 
 
 def _shifts(law: ColumnLaw, fixed: FloatArray, column: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return a good shift for each chain, and whether one was found.
+    """Return a good shift for each chain, and whether a good shift was found.
 
-    Any shift found here is positive definite on the complement; that it is near
-    the best only makes acceptance good. At stationarity x'Mx has mean near q and
-    standard deviation near sqrt(2q), so the current column tells where to start.
+    M is positive definite on the complement for every shift found here; a shift near the best only
+    improves acceptance. At stationarity x'Mx has mean near q and standard deviation near sqrt(2q),
+    so the current column gives the start of the search.
     """
     chains = len(fixed)
     energy = weighted_sums(np.square(column), law.double_gaps)
-    # Half a deviation above the mean: measured, a start further right costs more rounds.
+    # Start half a deviation above the mean, because a start further right was slower.
     start = law.q + 0.5 * math.sqrt(2.0 * law.q) - energy
     shift = np.clip(start, law.lower, law.upper)
     result = np.full(chains, law.upper)
-    settled = np.zeros(chains, dtype=np.bool_)
+    has_shift = np.zeros(chains, dtype=np.bool_)
     todo = np.arange(chains)
-    # `upper` exceeds 0, so it is always legal. Newton's method on 1/trace never lands right of the
-    # best shift: from a legal point left of it, it climbs; from the right it may fall out of the
-    # legal range, where bisection brings it back. A step of 1/sqrt(second) cannot fall out.
+    # `upper` exceeds 0, so this shift is always legal. Newton's method on 1/trace never lands right
+    # of the best shift, and climbs from any legal point left of it. From the right it may leave the
+    # legal range, and bisection brings it back. A step of 1/sqrt(second) cannot leave it.
     illegal = np.full(chains, -np.inf)
     legal = np.full(chains, law.upper)
     for _ in range(80):
         current = shift[todo]
         definite, first, second = _inverse_moments(current, law, fixed[todo])
-        # Missing the best by d(shift) costs about second * d(shift)^2 / 4 in log acceptance.
-        done = definite & (np.square(first - 1.0) <= 0.1 * second)
-        result[todo[done]] = current[done]
-        settled[todo[done]] = True
+        # Missing the best shift by d(shift) lowers log acceptance by about second * d(shift)^2 / 4.
+        converges = definite & (np.square(first - 1.0) <= 0.1 * second)
+        result[todo[converges]] = current[converges]
+        has_shift[todo[converges]] = True
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = current + first * (first - 1.0) / second
             safe = np.minimum(current, current - 0.95 / np.sqrt(second))
@@ -153,27 +154,27 @@ def _shifts(law: ColumnLaw, fixed: FloatArray, column: FloatArray) -> tuple[Floa
         middle = 0.5 * (illegal[todo] + legal[todo])
         usable = definite & (newton > illegal[todo])
         shift[todo] = np.where(usable, np.clip(newton, law.lower, law.upper), middle)
-        todo = todo[~done]
+        todo = todo[~converges]
         if not len(todo):
             break
-    return result, settled
+    return result, has_shift
 
 
 @dataclass(frozen=True)
 class _Envelope:
     """Gaussians on the complement of the fixed columns, one per chain.
 
-    The p ``pivots`` are solved for from the constraint; the other coordinates
-    are diag(scale) z, and z has precision I + U diag(L) U'.
+    The constraint gives the p ``pivots``. The other coordinates are diag(scale) z, and z has
+    precision I + U diag(L) U'.
     """
 
-    pivots: IntArray  # (c, p)
-    free: FloatArray  # (c, d): 1, and 0 at pivots
-    scale: FloatArray  # (c, d): 1/sqrt(M_i), and 0 at pivots
-    solve: FloatArray  # (c, d, p): pivot coordinates are -solve' z
-    directions: FloatArray  # (c, d, p): U
-    shrink: FloatArray  # (c, p): 1 - 1/sqrt(1 + L)
-    sound: BoolArray  # (c,): well conditioned
+    pivots: IntArray  # The shape is (c, p).
+    free: FloatArray  # The shape is (c, d). Entries are 1, and 0 at pivots.
+    scale: FloatArray  # The shape is (c, d). Entries are 1/sqrt(M_i), and 0 at pivots.
+    solve: FloatArray  # The shape is (c, d, p). Pivot coordinates are -solve' z.
+    directions: FloatArray  # The shape is (c, d, p). These are the columns of U.
+    shrink: FloatArray  # The shape is (c, p). Entries are 1 - 1/sqrt(1 + L).
+    sound: BoolArray  # The shape is (c,). Entries tell which chains are well conditioned.
 
     def propose(self, chains: IntArray, normal: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return free and pivot coordinates, (c, b, d) and (c, b, p), from (c, b, d) normals."""
@@ -183,24 +184,24 @@ class _Envelope:
 
 
 def _pivots(fixed: FloatArray, precision: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return p coordinates per chain that the constraint determines well, and the worst pivot.
+    """Return p coordinates per chain that the constraint determines well, and the least pivot.
 
-    Coordinates of small or negative precision come first: by interlacing at most
-    p of them lie below the smallest eigenvalue on the complement, and the
-    remaining diagonal must be safely positive.
+    Coordinates of small or negative precision come first. By interlacing, at most p of them lie
+    below the smallest eigenvalue on the complement, and the remaining diagonal must be safely
+    positive.
     """
     chains, _, p = fixed.shape
     each = np.arange(chains)
     rest = fixed.copy()
-    urgent = np.where(precision < 0.5, 4.0, 0.0)  # squared row lengths never exceed 1
+    urgent = np.where(precision < 0.5, 4.0, 0.0)  # This is valid for rows of length up to 1.
     pivots = np.empty((chains, p), dtype=np.intp)
     worst = np.full(chains, np.inf)
-    taken = np.zeros_like(precision)
+    use = np.zeros_like(precision)
     for step in range(p):
         lengths = np.square(rest).sum(axis=2)
-        choice = (lengths + urgent - taken).argmax(axis=1)
+        choice = (lengths + urgent - use).argmax(axis=1)
         pivots[:, step] = choice
-        taken[each, choice] = 16.0
+        use[each, choice] = 16.0
         length = lengths[each, choice]
         worst = np.minimum(worst, length)
         if step + 1 < p:
@@ -213,9 +214,9 @@ def _pivots(fixed: FloatArray, precision: FloatArray) -> tuple[IntArray, FloatAr
 def _envelope(law: ColumnLaw, fixed: FloatArray, shift: FloatArray) -> _Envelope:
     """Return the Gaussian with precision shift + 2a on the complement of the fixed columns.
 
-    In the coordinates left after solving for the pivots T the precision is
-    D_R + S M_T S', S = F_R F_T^-1: a positive diagonal plus rank p, so that one
-    draw costs O(d p) once a thin QR and a p x p eigenproblem are done.
+    In the coordinates left after solving for the pivots T the precision is D_R + S M_T S', S = F_R
+    F_T^-1: a positive diagonal plus rank p. One sample therefore costs O(d p) after a thin QR and a
+    p x p eigenproblem.
     """
     chains, _, p = fixed.shape
     each = np.arange(chains)[:, None]
@@ -235,7 +236,7 @@ def _envelope(law: ColumnLaw, fixed: FloatArray, shift: FloatArray) -> _Envelope
     basis, triangle = np.linalg.qr(solve)
     core = (triangle * m[each, pivots][:, None, :]) @ _flip(triangle)
     loads, turn = np.linalg.eigh(core)
-    # Rounding in the loads is relative to the largest; 1 + load must keep 7 digits of its own.
+    # Rounding in the loads is relative to the largest load. The sum 1 + load must keep 7 digits.
     largest = np.maximum(1.0, np.abs(loads).max(axis=1))
     sound &= (1.0 + loads > 1e-9 * largest[:, None]).all(axis=1)
     shrink = 1.0 - 1.0 / np.sqrt(np.where(sound[:, None], 1.0 + loads, 1.0))
@@ -251,24 +252,23 @@ def _orthogonal_units(rows: FloatArray, fixed: FloatArray) -> FloatArray:
 def fast_columns(
     law: ColumnLaw, fixed: FloatArray, column: FloatArray, draws: Draws
 ) -> tuple[FloatArray, BoolArray, int]:
-    """Return exact draws of a column given the fixed ones, without a d x d eigenproblem.
+    """Return exact samples of a column given the fixed columns, without a d x d eigenproblem.
 
     Returns
     -------
-    (columns, drawn, proposals)
-        Columns of shape (c, d), valid where ``drawn``; the others are ill
-        conditioned, used none of their stream, and need `dense_columns`.
-        Which they are depends on the fixed and current columns alone, so the
-        choice of route does not bend the law.
+    (columns, success, proposals)
+        Columns of shape (c, d), valid where ``success``; the others are ill conditioned, used none
+        of their stream, and need `dense_columns`. Which columns are ill conditioned depends on the
+        fixed and current columns alone, so this choice does not change the law.
     """
-    shift, settled = _shifts(law, fixed, column)
+    shift, has_shift = _shifts(law, fixed, column)
     envelope = _envelope(law, fixed, shift)
-    drawn = settled & envelope.sound
+    success = has_shift & envelope.sound
     d = fixed.shape[1]
     out = np.zeros((len(fixed), d))
     proposals = 0
     for group in groups(len(fixed), law.block * d):
-        todo = group[drawn[group]]
+        todo = group[success[group]]
         while len(todo):
             check_cancelled()
             streams = streams_of(draws, todo)
@@ -276,56 +276,56 @@ def fast_columns(
             threshold = streams.exponential(law.block)
             normal *= envelope.free[todo, None, :]
             at_free, at_pivots = envelope.propose(todo, normal)
-            squared = np.square(at_free).sum(axis=2) + np.square(at_pivots).sum(axis=2)
-            # y'My is the squared length of the whitened draw.
-            t = np.square(normal).sum(axis=2) / squared
-            accepted = threshold >= -log_acceptance(t, law.q)
-            first = accepted.argmax(axis=1)
-            hit = accepted.any(axis=1)
+            norms = np.square(at_free).sum(axis=2) + np.square(at_pivots).sum(axis=2)
+            # The product y'My is the squared length of the whitened sample.
+            t = np.square(normal).sum(axis=2) / norms
+            passes = threshold >= -log_acceptance(t, law.q)
+            first = passes.argmax(axis=1)
+            hit = passes.any(axis=1)
             proposals += int(np.where(hit, first + 1, law.block).sum())
-            chosen = todo[hit]
+            chains = todo[hit]
             rows = at_free[hit, first[hit]]
-            np.put_along_axis(rows, envelope.pivots[chosen], at_pivots[hit, first[hit]], axis=1)
-            out[chosen] = rows
+            np.put_along_axis(rows, envelope.pivots[chains], at_pivots[hit, first[hit]], axis=1)
+            out[chains] = rows
             todo = todo[~hit]
-    out[drawn] = _orthogonal_units(out[drawn], fixed[drawn])
-    return out, drawn, proposals
+    out[success] = _orthogonal_units(out[success], fixed[success])
+    return out, success, proposals
 
 
 def columns_of(
     law: ColumnLaw, fixed: FloatArray, column: FloatArray, draws: Draws
 ) -> tuple[FloatArray, int, int]:
-    """Return an exact draw of a column for each chain, given the fixed ones.
+    """Return an exact sample of a column for each chain, given the fixed columns.
 
     Parameters
     ----------
     law : ColumnLaw
     fixed : ndarray of shape (c, d, k - 1)
     column : ndarray of shape (c, d)
-        The current column, which tells where to look for a good envelope.
+        The current column, where the search for a good envelope starts.
     draws : Draws
 
     Returns
     -------
     (columns, proposals, dense)
-        Columns of shape (c, d), and how many of them were drawn by diagonalising.
+        Columns of shape (c, d), and how many of them were sampled by diagonalising.
     """
     if law.q <= DENSE_UP_TO and law.double_gaps[-1] <= _DENSE_SPREAD:
         columns, proposals = dense_columns(law, fixed, draws)
         return columns, proposals, len(columns)
-    columns, drawn, proposals = fast_columns(law, fixed, column, draws)
-    rest = np.flatnonzero(~drawn)
+    columns, success, proposals = fast_columns(law, fixed, column, draws)
+    rest = np.flatnonzero(~success)
     if len(rest):
-        columns[rest], used = dense_columns(law, fixed[rest], streams_of(draws, rest))
-        proposals += used
+        columns[rest], extra = dense_columns(law, fixed[rest], streams_of(draws, rest))
+        proposals += extra
     return columns, proposals, len(rest)
 
 
 def dense_columns(law: ColumnLaw, fixed: FloatArray, draws: Draws) -> tuple[FloatArray, int]:
-    """Return exact draws (c, d) of a column by diagonalising B on the complement."""
+    """Return exact samples (c, d) of a column by diagonalising B on the complement."""
     d, p = fixed.shape[1:]
     projection = np.eye(d) - fixed @ _flip(fixed)
-    # Lifted, the complement's eigenvalues stand clear of the p zeros of the fixed columns.
+    # The lift separates the eigenvalues on the complement from the p zeros of the fixed columns.
     lift = max(0.25 * float(law.double_gaps[-1]), 1.0)
     gaps, basis = np.linalg.eigh((projection * (law.double_gaps + lift)) @ projection)
     x, proposals = _each(np.maximum(gaps[:, p:] - gaps[:, p : p + 1], 0.0), law.block, draws)
@@ -333,11 +333,11 @@ def dense_columns(law: ColumnLaw, fixed: FloatArray, draws: Draws) -> tuple[Floa
 
 
 def _each(double_gaps: FloatArray, block: int, draws: Draws) -> tuple[FloatArray, int]:
-    """Return an exact draw with density exp(-x' diag(a) x) for each row of 2a, least entry 0."""
+    """Return an exact sample with density exp(-x' diag(a) x) for each row of 2a, least entry 0."""
     q = double_gaps.shape[1]
-    # The mean of the m first terms of sum 1/(shift + 2a) is at least 1/(shift + their mean 2a), so
-    # the best shift, where the sum is 1, is at least m less that mean. Newton's method climbs from
-    # there, and few steps do: any shift gives exact draws.
+    # The mean of the first m terms of sum 1/(shift + 2a) is at least 1/(shift + the mean of their
+    # 2a). So the best shift, at which the sum is 1, is at least m minus this mean of 2a. Newton's
+    # method climbs from there. Few steps are enough, because any shift gives exact samples.
     counts = np.arange(1.0, q + 1)
     shift = (counts - np.add.accumulate(double_gaps, axis=1) / counts).max(axis=1)
     for _ in range(3):

@@ -27,12 +27,12 @@ def _check(d: int, df: float) -> None:
 def _halved_freedoms(d: int, df: float) -> FloatArray:
     """Return half the degrees of freedom of Bartlett's d diagonal chi-squares."""
     halves: FloatArray = 0.5 * (df - np.arange(d, dtype=np.float64))
-    halves.flags.writeable = False  # cached, so nobody may change it
+    halves.flags.writeable = False  # Callers share this cached array, so nobody may change it.
     return halves
 
 
 def _factor(diagonal: FloatArray, below: FloatArray) -> FloatArray:
-    """Return lower triangular matrices: the given diagonal, and the numbers below it by rows."""
+    """Return lower triangular matrices from their diagonal and the numbers below it by rows."""
     size, d = diagonal.shape
     factor = np.zeros((size, d, d))
     for row in range(1, d):
@@ -46,8 +46,8 @@ def _gram(factor: FloatArray) -> FloatArray:
     if factor.shape[-1] < eigen.BATCHED_BELOW:
         gram: FloatArray = factor @ factor.transpose(0, 2, 1)
         return gram
-    # LAPACK's product of an upper triangular matrix and its transpose takes a sixth of the work;
-    # reversing both axes turns a lower triangle into an upper one.
+    # LAPACK multiplies an upper triangular matrix by its transpose in a sixth of the usual work.
+    # Reversing both axes turns a lower triangle into an upper one.
     grams = np.empty_like(factor)
     for index, lower in enumerate(factor):
         upper, _ = lapack.dlauum(np.array(lower[::-1, ::-1], order="F"), lower=0, overwrite_c=1)
@@ -58,20 +58,20 @@ def _gram(factor: FloatArray) -> FloatArray:
 
 
 def wishart(draws: Draws, d: int, df: float) -> FloatArray:
-    """Return draws from the Wishart law W_d(df, I), whose mean is df I.
+    """Return samples of the Wishart law W_d(df, I), whose mean is df I.
 
     Parameters
     ----------
     draws : Draws
     d : int
-        At least 1.
+        Number of features, at least 1.
     df : float
         Degrees of freedom, real, at least d.
 
     Returns
     -------
     ndarray of shape (size, d, d)
-        Symmetric positive definite.
+        Symmetric positive definite matrices.
 
     Raises
     ------
@@ -87,9 +87,9 @@ def wishart(draws: Draws, d: int, df: float) -> FloatArray:
 
 
 def wishart_numbers(draws: Draws, d: int, df: float) -> tuple[FloatArray, FloatArray]:
-    """Return what `wishart` takes from the streams, so that matrices can be made later together.
+    """Return the random numbers of `wishart`, so that matrices can be built later together.
 
-    Parameters and errors are as of `wishart`; the shapes are (size, d) and (size, d(d - 1)/2).
+    Parameters and errors are as in `wishart`; the shapes are (size, d) and (size, d(d - 1)/2).
     """
     _check(d, df)
     halves = _halved_freedoms(d, df)
@@ -103,29 +103,28 @@ def wishart_numbers(draws: Draws, d: int, df: float) -> tuple[FloatArray, FloatA
 
 
 def wishart_of(gammas: FloatArray, normals: FloatArray) -> FloatArray:
-    """Return the matrices of `wishart_numbers`, shape (size, d, d)."""
+    """Return the matrices for `wishart_numbers`, shape (size, d, d)."""
     return _gram(_factor(np.sqrt(2.0 * gammas), normals))
 
 
 def bartlett_factor(draws: Draws, d: int, df: float) -> FloatArray:
-    """Return L with L L' ~ W_d(df, I), moving smoothly with df on one stream.
+    """Return L with L L' ~ W_d(df, I), smooth in df on one random stream.
 
-    The chi-squares come from uniforms by the inverse distribution function and
-    the normals do not depend on df, so the same stream at two values of df
-    gives matrices that differ by little when the values do.
+    The chi-squares come from uniforms by the inverse distribution function, and the normals do not
+    depend on df. So on one stream, two close values of df give two close matrices.
 
     Parameters
     ----------
     draws : Draws
     d : int
-        At least 1.
+        Number of features, at least 1.
     df : float
         Degrees of freedom, real, at least d.
 
     Returns
     -------
     ndarray of shape (size, d, d)
-        Lower triangular with positive diagonal.
+        Lower triangular matrices with positive diagonal.
 
     Raises
     ------
@@ -133,7 +132,7 @@ def bartlett_factor(draws: Draws, d: int, df: float) -> FloatArray:
         If d < 1 or df < d.
     """
     _check(d, df)
-    # Centre of the 2^-53 cell that NumPy's uniform names: never exactly 0.
+    # Use the centre of a uniform number's 2^-53 cell, because the centre is never exactly 0.
     uniforms = draws.uniform(d) + 2.0**-54
     diagonal = np.sqrt(2.0 * gammaincinv(_halved_freedoms(d, df), uniforms))
     return _factor(diagonal, draws.normal(d * (d - 1) // 2))
@@ -142,7 +141,7 @@ def bartlett_factor(draws: Draws, d: int, df: float) -> FloatArray:
 def wishart_from_uniforms(draws: Draws, d: int, df: float) -> FloatArray:
     """Return L L' for `bartlett_factor`'s L: W_d(df, I), smooth in df.
 
-    Parameters and errors are as of `bartlett_factor`; the result has shape (size, d, d).
+    Parameters and errors are as in `bartlett_factor`; the result has shape (size, d, d).
     """
     return _gram(bartlett_factor(draws, d, df))
 
@@ -152,11 +151,11 @@ def wishart_from_uniforms(draws: Draws, d: int, df: float) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def _mirror(d: int) -> NDArray[np.intp]:
-    """Return, for each entry (i, j), where its value sits in the packed upper triangle."""
+    """Return the position of each entry (i, j) in the packed upper triangle."""
     index = np.zeros((d, d), dtype=np.intp)
     index[np.triu_indices(d)] = np.arange(d * (d + 1) // 2)
     index = np.maximum(index, index.T)
-    index.flags.writeable = False  # cached, so nobody may change it
+    index.flags.writeable = False  # Callers share this cached array, so nobody may change it.
     return index
 
 
@@ -175,9 +174,9 @@ def _packed(d: int) -> int:
     return d * (d + 1) // 2
 
 
-def _unpack(packed: FloatArray, d: int) -> FloatArray:
-    # One gather writes both triangles: cheaper than filling one and adding the transpose.
-    return packed.take(_mirror(d), axis=1)
+def _unpack(entries: FloatArray, d: int) -> FloatArray:
+    # Copy the numbers into both triangles in one step, which is faster than adding the transpose.
+    return entries.take(_mirror(d), axis=1)
 
 
 def symmetric(draws: Draws, d: int) -> FloatArray:
@@ -187,7 +186,7 @@ def symmetric(draws: Draws, d: int) -> FloatArray:
     ----------
     draws : Draws
     d : int
-        At least 1.
+        Number of features, at least 1.
 
     Returns
     -------
@@ -207,16 +206,16 @@ def goe(draws: Draws, d: int) -> FloatArray:
     ----------
     draws : Draws
     d : int
-        At least 1.
+        Number of features, at least 1.
 
     Returns
     -------
     ndarray of shape (size, d, d)
-        Symmetric; diagonal N(0, 1), off-diagonal N(0, 1/2).
+        Symmetric matrices; diagonal N(0, 1), off-diagonal N(0, 1/2).
     """
-    packed = draws.normal(_packed(d))
-    packed *= _goe_scale(d)
-    return _unpack(packed, d)
+    entries = draws.normal(_packed(d))
+    entries *= _goe_scale(d)
+    return _unpack(entries, d)
 
 
 def symmetric_laplace(draws: Draws, d: int) -> FloatArray:
@@ -226,7 +225,7 @@ def symmetric_laplace(draws: Draws, d: int) -> FloatArray:
     ----------
     draws : Draws
     d : int
-        At least 1.
+        Number of features, at least 1.
 
     Returns
     -------
@@ -234,5 +233,5 @@ def symmetric_laplace(draws: Draws, d: int) -> FloatArray:
         Every entry has mean 0, mean absolute value 1 and variance 2.
     """
     pair = draws.exponential(2, _packed(d))
-    # The difference of two standard exponentials is Lap(1).
+    # The difference of two standard exponential variables has the law Lap(1).
     return _unpack(pair[:, 0] - pair[:, 1], d)

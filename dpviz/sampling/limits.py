@@ -1,12 +1,11 @@
-"""Noise seen from far off: the laws that large noise matrices follow.
+"""Limiting laws of large noise matrices.
 
-For large d the eigenvalues of rotation-invariant or i.i.d. symmetric noise
-settle on a fixed law, and what the noise does to any matrix follows from that
-law's R-transform alone. Three laws cover every additive mechanism here; each is
-a semicircle, or a sum of free Poisson jumps, or both.
+For large d the eigenvalues of rotation-invariant or i.i.d. symmetric noise converge to a fixed law.
+The R-transform of this law alone determines the effect of the noise on any matrix. Three laws cover
+every additive mechanism of dpviz; each is a semicircle, or a sum of free Poisson jumps, or both.
 
-The limit is what edges and thresholds are stated for. A prediction at a given d does better with
-`FreeNoise.matched`: the law of the same kind whose first cumulants are the finite matrix's own.
+Edges and thresholds are stated for the limit. A prediction at a given d is better with
+`FreeNoise.matched`: the law of the same kind that has the first cumulants of the finite matrix.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dpviz.core.arrays import FloatArray
 from dpviz.sampling.nuclear import square_means
 
 _DIFFERENCE_CRITICAL = math.sqrt(math.sqrt(5) - 2)
-# The edge of its spectrum, in units of a: K at that point.
+# This end of the noise spectrum, in units of a, is the value of K at its critical point.
 _DIFFERENCE_EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
 
 
@@ -30,9 +29,9 @@ _DIFFERENCE_EDGE = math.sqrt((11 + 5 * math.sqrt(5)) / 2)
 class FreeNoise(ABC):
     """The limiting law of a noise matrix, by its R-transform.
 
-    ``R(g) = shift + variance * g + sum over jumps of rate * size/(1 - size * g)``:
-    a constant, a semicircle and free Poisson parts. Every such law is freely
-    infinitely divisible, which is what the prediction relies on.
+    ``R(g) = shift + variance * g + sum over jumps of rate * size/(1 - size * g)``: a constant, a
+    semicircle and free Poisson parts. Every such law is freely infinitely divisible, which
+    predictions require.
     """
 
     @property
@@ -42,7 +41,7 @@ class FreeNoise(ABC):
 
     @property
     def jumps(self) -> tuple[tuple[float, float], ...]:
-        """(rate, size) of each free Poisson part; sizes in units of A."""
+        """Pairs (rate, size) of the free Poisson parts, with sizes in units of A."""
         return ()
 
     @property
@@ -58,15 +57,15 @@ class FreeNoise(ABC):
     @property
     @abstractmethod
     def visible_above(self) -> float:
-        """Eigenvalue above which a lone component of A can be seen at all: 1/g*.
+        """Eigenvalue above which a single component of A can be seen at all: 1/g*.
 
-        K'(g*) = 0. Below it the noise's top eigenvector is, for large d,
-        orthogonal to the component (Benaych-Georges and Nadakuditi 2011).
+        K'(g*) = 0. Below this value the noise's top eigenvector is, for large d, orthogonal to the
+        component (Benaych-Georges and Nadakuditi 2011).
         """
 
     @property
     def matched(self) -> FreeNoise:
-        """The law with the finite matrix's own first cumulants; by default the limit."""
+        """The law with the cumulants of the finite matrix; by default the limiting law."""
         return self
 
     @abstractmethod
@@ -106,12 +105,12 @@ class FreeNoise(ABC):
         return slope
 
     def lone_overlap(self, eigenvalue: FloatArray | float) -> FloatArray:
-        """Return E <v_hat, v>^2 of a lone component and the top noisy eigenvector.
+        """Return E <v_hat, v>^2 of a single component and the top noisy eigenvector.
 
         Parameters
         ----------
         eigenvalue : float or ndarray
-            Of the component; all other eigenvalues of A are taken as 0.
+            Eigenvalue of the component; all other eigenvalues of A are taken as 0.
 
         Returns
         -------
@@ -131,12 +130,12 @@ class FreeNoise(ABC):
 
 @dataclass(frozen=True)
 class MatchedNoise(FreeNoise):
-    """A limiting law with the cumulants of a finite matrix in place of its own.
+    """A limiting law in which a finite matrix's cumulants replace the law's own.
 
     Attributes
     ----------
     law : FreeNoise
-        The limit, for edges and thresholds.
+        The limiting law, for edges and thresholds.
     semicircle : float
         Variance of the semicircular part.
     parts : tuple of (float, float)
@@ -154,7 +153,7 @@ class MatchedNoise(FreeNoise):
 
     @property
     def jumps(self) -> tuple[tuple[float, float], ...]:
-        """(rate, size) of each free Poisson part."""
+        """Pairs (rate, size) of the free Poisson parts."""
         return self.parts
 
     @property
@@ -197,8 +196,8 @@ class SemiCircle(FreeNoise):
         Variance of a diagonal entry over the variance of another entry: 1 for i.i.d. entries, 2 for
         a GOE.
     tails : (float, float)
-        Fourth and sixth cumulant of an entry, in its standard deviations: 0 and
-        0 for a normal, 3 and 30 for a Laplace.
+        Fourth and sixth cumulant of an entry, in units of its standard deviation: 0 and 0 for a
+        normal, 3 and 30 for a Laplace.
     """
 
     std: float
@@ -208,11 +207,11 @@ class SemiCircle(FreeNoise):
 
     @property
     def matched(self) -> FreeNoise:
-        """The law with the finite matrix's second moment, and its tails.
+        """The law with the finite matrix's second moment and the tails of its entries.
 
-        An entry's cumulants of order 4 and 6 add d times themselves to the free
-        cumulants; a pair of free Poisson parts of sizes +-b carries both when
-        ``b^2`` is the sixth over the fourth.
+        An entry's cumulants of order 4 and 6 add d times themselves to the free cumulants. A pair
+        of free Poisson parts of sizes +-b has both cumulants if ``b^2`` is the sixth cumulant over
+        the fourth.
         """
         total = self.std**2 * (self.d - 1 + self.diagonal)
         fourth, sixth = self.tails
@@ -251,9 +250,9 @@ class WishartDifferenceLaw(FreeNoise):
     Attributes
     ----------
     a : float
-        d c, in units of A.
+        Scale d c of the law, in units of A.
     d : float
-        Dimension; infinite for the limit itself.
+        Dimension of the matrices; infinite for the limit itself.
     """
 
     a: float
@@ -272,12 +271,12 @@ class WishartDifferenceLaw(FreeNoise):
 
     @property
     def jumps(self) -> tuple[tuple[float, float], ...]:
-        """One free Poisson part upwards and one downwards, of rate 1."""
+        """Two free Poisson parts, one upwards and one downwards, both of rate 1."""
         return (1.0, self.a), (1.0, -self.a)
 
     @property
     def edges(self) -> tuple[float, float]:
-        """3.3302 a on either side."""
+        """The edges, 3.3302 a on either side."""
         edge = _DIFFERENCE_EDGE * self.a
         return -edge, edge
 
@@ -295,15 +294,15 @@ class WishartDifferenceLaw(FreeNoise):
 class NuclearLaw(FreeNoise):
     """Noise with density proportional to exp(-||M||_nuc/s), for large d: Ullman's law of order 1.
 
-    Its density is arccosh(a/|x|)/(pi a): arcsine laws on [-t, t] with t uniform up to a. So its
-    Cauchy transform is arcsin(a/z)/a, and K(g) = a/sin(a g).
+    The law's density is arccosh(a/|x|)/(pi a): a mixture of arcsine laws on [-t, t] with t uniform
+    up to a. So its Cauchy transform is arcsin(a/z)/a, and K(g) = a/sin(a g).
 
     Attributes
     ----------
     a : float
         The edge, (pi/2) d s, in units of A.
     d : float
-        Dimension; infinite for the limit itself.
+        Dimension of the matrices; infinite for the limit itself.
     """
 
     a: float
@@ -311,10 +310,11 @@ class NuclearLaw(FreeNoise):
 
     @property
     def matched(self) -> FreeNoise:
-        """Two free Poisson parts with its second and fourth free cumulant, a^2/6 and 7 a^4/360.
+        """Two free Poisson parts with the law's 2nd and 4th free cumulant, a^2/6 and 7 a^4/360.
 
-        The law itself is not freely infinitely divisible, which predictions rely on. The sixth
-        cumulant of these parts is 11 % above its 31 a^6/15120. At finite d the second is exact.
+        The law itself is not freely infinitely divisible, as predictions require. The sixth
+        cumulant of these parts is 11 % above the law's 31 a^6/15120. At finite d the second
+        cumulant is exact.
         """
         if math.isinf(self.d):
             return MatchedNoise(self, 0.0, self.jumps)
@@ -330,13 +330,13 @@ class NuclearLaw(FreeNoise):
 
     @property
     def jumps(self) -> tuple[tuple[float, float], ...]:
-        """Of `matched`: rate 5/7 and size a sqrt(7/60), upwards and downwards."""
+        """Jumps of `matched`: rate 5/7 and size a sqrt(7/60), upwards and downwards."""
         size = self.a * math.sqrt(7 / 60)
         return (5 / 7, size), (5 / 7, -size)
 
     @property
     def edges(self) -> tuple[float, float]:
-        """Plus and minus a."""
+        """The edges, plus and minus a."""
         return -self.a, self.a
 
     @property
@@ -363,7 +363,7 @@ class NuclearLaw(FreeNoise):
 
 @dataclass(frozen=True)
 class MarchenkoPasturLaw(FreeNoise):
-    """W_d(m, c I), moved by a constant times the identity.
+    """W_d(m, c I) plus a constant times the identity.
 
     Attributes
     ----------
@@ -404,7 +404,7 @@ class MarchenkoPasturLaw(FreeNoise):
 
     @property
     def edges(self) -> tuple[float, float]:
-        """The Marchenko-Pastur edges, (sqrt m -+ sqrt d)^2 c, moved."""
+        """The Marchenko-Pastur edges, (sqrt m -+ sqrt d)^2 c, plus the offset."""
         near = (math.sqrt(self.m) - math.sqrt(self.d)) ** 2
         far = (math.sqrt(self.m) + math.sqrt(self.d)) ** 2
         return near * self.c + self.offset, far * self.c + self.offset

@@ -1,7 +1,7 @@
-"""Frames of the matrix Bingham law: by rejection where that is fast, else by a chain.
+"""Frames of the matrix Bingham law: by rejection if that is fast, else by a chain.
 
-Every sampler takes eigenvalues as they are; here they are put in order, wide frames go by their
-complements, and the route is chosen from the eigenvalues and k alone.
+Samplers take eigenvalues in descending order. This module sorts them, replaces wide frames by their
+complements, and chooses the sampler from the eigenvalues and k alone.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from dpviz.sampling.stiefel import (
 )
 
 Rejection = Callable[[FloatArray, int, Draws], tuple[FloatArray, int] | None]
-"""From 2a, k and draws to frames and the number of proposals; None where a chain is better."""
+"""A function from 2a, k and draws to frames and the number of proposals, or to None for a chain."""
 
 WIDE = 40
-"""Columns above which `anchored`, with order d k^3 operations a proposal, is too dear."""
+"""Columns above which `anchored`, with order d k^3 operations a proposal, is too slow."""
 
 
 def matrix_bingham(
@@ -39,7 +39,7 @@ def matrix_bingham(
     sweeps: int = DEFAULT_SWEEPS,
     rejection: Rejection | None = None,
 ) -> StiefelDraws:
-    """Return frames of the matrix Bingham law: exact where rejection is fast, else by a chain.
+    """Return frames of the matrix Bingham law: exact if rejection is fast, else by a chain.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ def matrix_bingham(
         Columns, from 1 to d.
     draws : Draws
     sweeps : int
-        Of the chain, where there is one.
+        Sweeps of the chain, if it is used.
     rejection : callable, optional
-        The sampler to try; by default the one that suits k.
+        The sampler to try; by default the sampler that suits k.
 
     Returns
     -------
     StiefelDraws
-        ``exact`` says which it was. The choice depends on the eigenvalues and k alone, and both
-        routes have the same law (the chain in the limit).
+        ``exact`` states whether rejection was used. The choice depends on the eigenvalues and k
+        alone, and both samplers have the same law (the chain in the limit).
 
     Raises
     ------
@@ -74,8 +74,8 @@ def matrix_bingham(
     if 2 * k > len(values):
         small = matrix_bingham(-values, len(values) - k, draws, sweeps, rejection)
         return _by_complement(small, values, order, draws)
-    suited = macg.rejected if k > WIDE else anchored.rejected
-    sample = (rejection or suited)(2.0 * (values[0] - values), k, draws)
+    rejected_by = macg.rejected if k > WIDE else anchored.rejected
+    sample = (rejection or rejected_by)(2.0 * (values[0] - values), k, draws)
     if sample is None:
         return stiefel_bingham(eigenvalues, k, draws, sweeps)
     frames, proposals = sample
@@ -93,7 +93,7 @@ def matrix_bingham(
 def _by_complement(
     small: StiefelDraws, values: FloatArray, order: IntArray, draws: Draws
 ) -> StiefelDraws:
-    """Return frames by their complements W: tr(V'BV) = tr B - tr(W'BW), and W is smaller."""
+    """Return frames from their smaller complements W: tr(V'BV) = tr B - tr(W'BW)."""
     columns = small.frames.shape[2]
     rest = np.linalg.qr(small.frames, mode="complete").Q[:, :, columns:]
     frames = rest @ uniform_frames(draws, rest.shape[2], rest.shape[2])

@@ -1,6 +1,6 @@
 """Symmetric noise with density proportional to exp(-||M||_nuc): the matrix K-norm law, exactly.
 
-Its eigenvectors are Haar and its eigenvalues l_1 > .. > l_d have density proportional to
+The noise's eigenvectors are Haar and its eigenvalues l_1 > .. > l_d have density proportional to
 
     prod over i < j of (l_i - l_j)  times  exp(-sum |l_i|).
 
@@ -10,17 +10,17 @@ points: over all x_1 > .. > x_d below x it is the Pfaffian of the skew matrix
 
     A_ik(x) = integral over s < t < x of phi_i(s) phi_k(t) - phi_k(s) phi_i(t),
 
-bordered by the integrals of phi_i below x where d is odd. So the largest eigenvalue has the
-distribution function Pf A(x)/Pf A(inf). Given it, what is left is the same problem for d - 1 points
-below it and those combinations of the phi_i that vanish there: each eigenvalue is drawn from its
-exact conditional law by inverting a distribution function. No Markov chain has to converge, no data
-enter, and one uniform makes one eigenvalue, downwards.
+bordered by the integrals of phi_i below x if d is odd. So the largest eigenvalue has the
+distribution function Pf A(x)/Pf A(inf). Given this eigenvalue, the same problem remains for d - 1
+points below it and those combinations of the phi_i that vanish there. Each eigenvalue is sampled
+from its exact conditional law by inverting a distribution function. No Markov chain has to
+converge, no data enter, and one uniform gives one eigenvalue, downwards.
 
-Numerical are: integrals by Gauss-Legendre on panels (20 nodes for at most one and a half
+Numerical methods: integrals by Gauss-Legendre on panels (20 nodes for at most one and a half
 eigenvalues), polynomials orthonormal in exp(-2|x|) by Stieltjes' procedure, Pfaffians as square
-roots of determinants. Rounding grows downwards, as the combinations left become small below the
-last point: `tests/unit/test_sampling_nuclear.py` holds distribution functions against 60 digits
-(1e-11 up to d = 13) and that of the last eigenvalue against quadrature (1e-7 at d = 61).
+roots of determinants. Rounding errors grow downwards, as the remaining combinations become small
+below the last point. `tests/unit/test_sampling_nuclear.py` compares distribution functions with 60
+digits (1e-11 up to d = 13), and the last eigenvalue's with quadrature (1e-7 at d = 61).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from dpviz.core.seeding import Draws
 from dpviz.sampling.stiefel import uniform_frames
 
 LARGEST_D = 100
-"""Features up to which draws are offered: a draw takes of the order of d^4 operations."""
+"""Largest number of features: a sample takes of the order of d^4 operations."""
 
-_NODES = 20  # of each panel
-_INSIDE = 18  # where a distribution function is read within a panel
+_NODES = 20  # Each panel has this many Gauss-Legendre nodes.
+_INSIDE = 18  # Each panel's distribution function is evaluated at this many nodes.
 _PER_PANEL = 1.5  # eigenvalues
-_STEPS = 60  # halvings of a bracket: below the spacing of doubles
-_LEAP = 42  # of them that Newton's method predicts: rounding seldom reaches so far
-_NEWTON, _GRID = 4, 32  # its steps, and cells among which it starts
-_AHEAD, _AHEAD_ALONE = 3, 6  # later ones whose points are read together, and for few draws
+_STEPS = 60  # So many halvings of an interval reach the spacing of doubles.
+_LEAP = 42  # Newton's method predicts this many halvings, rarely wrongly.
+_NEWTON, _GRID = 4, 32  # These count Newton's steps, and cells of the starting grid.
+_AHEAD, _AHEAD_ALONE = 3, 6  # Evaluate points of several halvings at once; more for few samples.
 _FEW = 32  # draws
-_NEAR = 2**13  # points read at once: with their polynomials what stays near the processor
-_BLOCK_BYTES = 2**23  # of what draws made together take
-_EACH = 60  # d x d matrices that a draw takes while its eigenvalues are found, measured
+_NEAR = 2**13  # Evaluate this many points at once, so that polynomials fit the cache.
+_BLOCK_BYTES = 2**23  # The arrays of one block take this many bytes.
+_EACH = 60  # Computing one sample was measured to need this many d x d matrices.
 
 IntArray = NDArray[np.intp]
 
@@ -63,13 +63,13 @@ class _Ensemble:
     Attributes
     ----------
     ends : ndarray of shape (panels + 1,)
-        Ascending; one of them is 0, where exp(-|x|) has its kink.
+        Ascending. One end is 0, where exp(-|x|) has its kink.
     recurrence : ndarray of shape (d,)
         x p_i = r_i p_(i+1) + r_(i-1) p_(i-1), p_0 = 1 (the weight exp(-2|x|) has mass 1).
     below : ndarray of shape (panels + 1, d)
         Integrals of the phi_i below each end.
     skew : ndarray of shape (panels + 1, d, d)
-        A at each end.
+        Matrix A at each end of a panel.
     """
 
     ends: FloatArray
@@ -87,7 +87,7 @@ class _Ensemble:
 
 
 def _functions(x: FloatArray, recurrence: FloatArray) -> FloatArray:
-    # by order first: neighbours in memory are then read together
+    # Put the order of the polynomial on the first axis, so that memory is read contiguously.
     functions = np.empty((len(recurrence), *x.shape))
     functions[0] = np.exp(-np.abs(x))
     for i in range(1, len(functions)):
@@ -98,17 +98,17 @@ def _functions(x: FloatArray, recurrence: FloatArray) -> FloatArray:
 
 
 def _edge(d: int) -> float:
-    """Return where the eigenvalues end for large d: Ullman's law of order 1."""
+    """Return the edge of the eigenvalues for large d: Ullman's law of order 1."""
     return math.pi / 2 * d
 
 
 def _panels(d: int) -> FloatArray:
-    """Return the ends of panels: short where eigenvalues are dense, to where nothing is left."""
+    """Return the ends of panels, short if eigenvalues are dense, up to negligible phi_i."""
     edge, x = _edge(d), 0.0
-    last = 1.5 * edge + 60.0  # every phi_i is below 1e-18 there, checked for d up to LARGEST_D
+    last = 1.5 * edge + 60.0  # Beyond it phi_i is below 1e-18: checked up to LARGEST_D.
     ends = [x]
     while x < last:
-        # eigenvalues a unit, at the middle of a first guess of the panel
+        # Estimate the number of eigenvalues per unit, at the middle of a first guess of the panel.
         dense = math.acosh(max(edge / (x + 0.5), 1.0 + 1e-9)) / (math.pi * _edge(1))
         x += min(max(_PER_PANEL / max(dense, 1e-9), 0.5), 2.0)
         ends.append(x)
@@ -117,10 +117,10 @@ def _panels(d: int) -> FloatArray:
 
 
 def tables_memory(d: int) -> float:
-    """Return about the most bytes that draws take beside the matrices they return.
+    """Return the approximate peak bytes of sampling, apart from the returned matrices.
 
-    Their tables while they are made, five arrays of one d x d matrix for each end, and what a block
-    of draws takes.
+    The tables take five arrays with one d x d matrix for each end while they are built. A block of
+    samples is added.
     """
     return 8.0 * d**2 * (5 * len(_panels(d)) + _EACH * _block(d))
 
@@ -134,13 +134,13 @@ def _ensemble(d: int) -> _Ensemble:
     mass = half[:, None] * weights
     recurrence = _recurrence(nodes.ravel(), mass.ravel(), d)
     phi = _functions(nodes, recurrence)
-    within = half[:, None, None] * (integrate @ phi)  # from the panel's left end to each node
+    within = half[:, None, None] * (integrate @ phi)  # Integrate from the left end to each node.
     totals = np.einsum("pq,pqi->pi", mass, phi)
     below = np.zeros((len(ends), d))
     np.cumsum(totals, axis=0, out=below[1:])
     low = below[:-1, None, :] + within
     weighted = (phi * mass[:, :, None]).transpose(0, 2, 1)
-    half_skew = np.cumsum(weighted @ low, axis=0)  # [k, i]: integral of phi_k times below_i
+    half_skew = np.cumsum(weighted @ low, axis=0)  # Entry [k, i] integrates phi_k times below_i.
     skew = np.zeros((len(ends), d, d))
     skew[1:] = half_skew.transpose(0, 2, 1) - half_skew
     return _Ensemble(ends, recurrence, below, skew)
@@ -152,12 +152,12 @@ def _recurrence(nodes: FloatArray, mass: FloatArray, d: int) -> FloatArray:
     coefficients = np.empty(d)
     before, current = np.zeros_like(nodes), np.full_like(nodes, 1 / math.sqrt(weight.sum()))
     last = 0.0
-    # The polynomials grow as fast as the weight falls; their product stays small.
+    # The polynomials grow as fast as the weight falls, so their product remains small.
     for i in range(d):
-        raised = nodes * current - last * before
-        last = math.sqrt(float((weight * raised * raised).sum()))
+        following = nodes * current - last * before
+        last = math.sqrt(float((weight * following * following).sum()))
         coefficients[i] = last
-        before, current = current, raised / last
+        before, current = current, following / last
     return coefficients
 
 
@@ -165,13 +165,13 @@ def _recurrence(nodes: FloatArray, mass: FloatArray, d: int) -> FloatArray:
 def _rule(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return Gauss-Legendre nodes, weights, and the integrals from -1 to each node.
 
-    The third is a matrix: values of a polynomial of degree below ``count`` at the nodes go to its
-    integrals from -1.
+    The third is a matrix. This matrix maps values of a polynomial of degree below ``count`` at the
+    nodes to its integrals from -1.
     """
     points, weights = np.polynomial.legendre.leggauss(count)
     values = np.polynomial.legendre.legvander(points, count)
     orders = np.arange(count)
-    # the coefficient of order j is (j + 1/2) sum w P_j f; its integral (P_(j+1) - P_(j-1))/(2j+1)
+    # Coefficient j is (j + 1/2) sum w P_j f. The integral of P_j is (P_(j+1) - P_(j-1))/(2j+1).
     coefficients = (values[:, :count] * weights[:, None]).T * (orders[:, None] + 0.5)
     integrals = np.empty((count, count))
     integrals[:, 0] = points + 1
@@ -180,7 +180,7 @@ def _rule(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _log_pfaffian(skew: FloatArray, below: FloatArray) -> FloatArray:
-    """Return the logarithm of the Pfaffian of skew matrices, bordered where their size is odd.
+    """Return the logarithm of the Pfaffian of skew matrices, bordered if their size is odd.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ def _log_pfaffian(skew: FloatArray, below: FloatArray) -> FloatArray:
     """
     m = skew.shape[-1]
     if m % 2:
-        bordered = np.zeros((*skew.shape[:-2], m + 1, m + 1))
-        bordered[..., :m, :m] = skew
-        bordered[..., :m, m] = below
-        bordered[..., m, :m] = -below
-        skew = bordered
+        border = np.zeros((*skew.shape[:-2], m + 1, m + 1))
+        border[..., :m, :m] = skew
+        border[..., :m, m] = below
+        border[..., m, :m] = -below
+        skew = border
     _, logarithm = np.linalg.slogdet(skew)
     half: FloatArray = logarithm / 2
     return half
@@ -206,7 +206,7 @@ def nuclear_eigenvalues(draws: Draws, d: int) -> FloatArray:
     ----------
     draws : Draws
     d : int
-        From 1 to `LARGEST_D`.
+        Number of features, from 1 to `LARGEST_D`.
 
     Returns
     -------
@@ -220,38 +220,39 @@ def nuclear_eigenvalues(draws: Draws, d: int) -> FloatArray:
     Source
     ------
     The integral over ordered points: de Bruijn 1955, "On some multiple integrals involving
-    determinants". The sampler is ours.
+    determinants". The sampler is dpviz's.
     """
     if not 1 <= d <= LARGEST_D:
         raise InvalidSetting("d", f"a whole number from 1 to {LARGEST_D}", d)
-    # Centre of the 2^-53 cell that NumPy's uniform names: never exactly 0.
+    # Use the centre of a uniform number's 2^-53 cell, because the centre is never exactly 0.
     uniforms = draws.uniform(d) + 2.0**-54
-    # Exploring asks for the same named streams at every epsilon. What has no name is not kept, and
-    # nothing of a release, which draws alone.
-    alone = draws.shared or draws.size == 1
-    return _in_blocks(uniforms) if alone else _kept(uniforms)
+    # Comparisons use the same named random streams at every epsilon, so cache their results. Cache
+    # no unnamed stream. Cache no single sample, because a release takes only one.
+    return _in_blocks(uniforms) if draws.shared else _kept(uniforms, keep=draws.size > 1)
 
 
 _KEPT: OrderedDict[bytes, FloatArray] = OrderedDict()
-_MOST_KEPT = 20_000  # draws; d numbers each, twice
+_MOST_KEPT = 20_000  # The cache holds this many samples: d numbers each, stored twice.
 
 
-def _kept(uniforms: FloatArray) -> FloatArray:
-    """Return `eigenvalues_at`, which is a function of the uniforms alone, from memory if known."""
+def _kept(uniforms: FloatArray, *, keep: bool) -> FloatArray:
+    """Return `eigenvalues_at` from a cache, because it is a function of the uniforms alone."""
     names = [row.tobytes() for row in uniforms]
-    # looked up once: another thread may drop what is there
+    # Look each cache entry up only once, because another thread may drop entries meanwhile.
     memory = {name: one for name in names if (one := _KEPT.get(name)) is not None}
     unknown = [place for place, name in enumerate(names) if name not in memory]
     if unknown:
         for place, one in zip(unknown, _in_blocks(uniforms[unknown]), strict=True):
-            memory[names[place]] = _KEPT[names[place]] = one.copy()
+            memory[names[place]] = one.copy()
+        if keep:
+            _KEPT.update((names[place], memory[names[place]]) for place in unknown)
     while len(_KEPT) > _MOST_KEPT:
         _KEPT.popitem(last=False)
     return np.array([memory[name] for name in names])
 
 
 def _in_blocks(uniforms: FloatArray) -> FloatArray:
-    """Return `eigenvalues_at`, a few draws at a time: the bytes of a draw do not depend on it."""
+    """Return `eigenvalues_at` in blocks; a sample's bytes do not depend on its block."""
     block = _block(uniforms.shape[1])
     starts = range(0, len(uniforms), block)
     return np.concatenate([eigenvalues_at(uniforms[at : at + block]) for at in starts])
@@ -262,7 +263,7 @@ def _block(d: int) -> int:
 
 
 def eigenvalues_at(uniforms: FloatArray) -> FloatArray:
-    """Return the eigenvalues that uniforms name: the largest by the first, and so on down.
+    """Return the eigenvalues for given uniforms, in descending order, one from each uniform.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ def eigenvalues_at(uniforms: FloatArray) -> FloatArray:
     size, d = uniforms.shape
     ensemble = _ensemble(d)
     eigenvalues = np.empty((size, d))
-    # combinations that vanish at what is drawn already
+    # These are combinations of the functions phi_i that vanish at the eigenvalues sampled so far.
     combinations: FloatArray = np.broadcast_to(np.eye(d), (size, d, d))
     panel = np.full(size, len(ensemble.ends) - 2)
     right = np.full(size, ensemble.ends[-1])
@@ -295,15 +296,15 @@ def eigenvalues_at(uniforms: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """The next eigenvalue of each draw: its unnormalised distribution function.
+    """The unnormalised distribution function of each sample's next eigenvalue.
 
     Attributes
     ----------
     ensemble : _Ensemble
     left : ndarray of shape (size, d, m)
-        Orthonormal coordinates of the functions that vanish at the eigenvalues drawn so far.
+        Orthonormal coordinates of the functions that vanish at the eigenvalues sampled so far.
     alike : bool
-        Whether these are the same for every draw: then each panel is read once for all of them.
+        Whether all samples have the same coordinates: then each panel is read once for all.
     """
 
     ensemble: _Ensemble
@@ -311,11 +312,11 @@ class _Stage:
     alike: bool = False
 
     def _few(self, count: int) -> _Stage:
-        """Return the stage of so many of its draws."""
+        """Return the state for the first ``count`` samples."""
         return _Stage(self.ensemble, self.left[:count])
 
     def log_at_end(self, rows: IntArray, end: IntArray) -> FloatArray:
-        """Return ln Pf A at the ends of panels, for some of the draws."""
+        """Return ln Pf A at the ends of panels, for some of the samples."""
         if self.alike:
             ends, each = np.unique(end, return_inverse=True)
             few = np.arange(len(ends))
@@ -330,9 +331,9 @@ class _Stage:
         return self._inside(panel, x, slice(-1, None))[:, 0]
 
     def _inside(self, panel: IntArray, right: FloatArray, which: slice) -> FloatArray:
-        """Return ln Pf A at the nodes between the panel's left end and x, and last at x itself.
+        """Return ln Pf A at the nodes between the panel's left end and x, and finally at x.
 
-        Of draws that are alike, those in one panel have the same x.
+        If all samples have the same coordinates, samples in one panel have the same x.
         """
         if self.alike:
             panels, first, each = np.unique(panel, return_index=True, return_inverse=True)
@@ -342,7 +343,7 @@ class _Stage:
         start = ensemble.ends[panel]
         half = ((right - start) / 2)[:, None, None]
         phi = ensemble.functions(start[:, None] + half[:, :, 0] * (1 + points)) @ combinations
-        # integrals along the panel: to each node, then to x itself
+        # Integrate from the left end of the panel to each node, and last to x itself.
         rules = half * np.concatenate([integrate, weights[None]])
         below = ensemble.below[panel][:, None, :] @ combinations + rules @ phi
         ruled = rules[:, which, :, None] * phi[:, None]
@@ -352,12 +353,12 @@ class _Stage:
         return _log_pfaffian(skew, below[:, which])
 
     def panel_of(self, panel: IntArray, level: FloatArray) -> IntArray:
-        """Return the panel where ln Pf A passes the level, at or left of the given one."""
-        high = panel.copy()  # the level is passed below its right end
+        """Return the panel in which ln Pf A passes the level, at or left of the given panel."""
+        high = panel.copy()  # The function exceeds the level left of this panel's right end.
         low = panel.copy()
         step = np.zeros_like(panel)
         going = np.arange(len(panel))
-        while len(going):  # gallop to the left
+        while len(going):  # Search to the left in growing steps.
             end = low[going]
             above = (end > 0) & (self.log_at_end(going, end) > level[going])
             moving = going[above]
@@ -365,7 +366,7 @@ class _Stage:
             low[moving] = np.maximum(low[moving] - 2 ** step[moving], 0)
             step[moving] += 1
             going = moving
-        while True:  # halve: the panel lies within low .. high
+        while True:  # Halve the interval from low to high that contains the panel.
             going = np.flatnonzero(low < high)
             if len(going) == 0:
                 return low
@@ -375,14 +376,14 @@ class _Stage:
             low[going] = np.where(above, low[going], middle)
 
     def inverted(self, panel: IntArray, right: FloatArray, level: FloatArray) -> FloatArray:
-        """Return x in the panel, at most ``right``, where ln Pf A is the level."""
+        """Return x in the panel, at most ``right``, at which ln Pf A is the level."""
         logs = self._inside(panel, right, slice(None))
         last = logs[:, -1]
         share = np.exp(np.minimum(level - last, 0.0))
         values = np.exp(logs[:, :-1] - last[:, None])
         weights = _rule(_INSIDE)[1]
         orders = np.arange(_INSIDE) + 0.5
-        # draw by draw, so that a batch has the bytes of a loop
+        # Compute each sample alone, so that a batch gives the same bytes as single samples.
         series = ((values * weights)[:, None, :] @ _modes())[:, 0] * orders
         within = _halved(series, share)
         start = self.ensemble.ends[panel]
@@ -392,7 +393,7 @@ class _Stage:
 
 @lru_cache(maxsize=1)
 def _modes() -> FloatArray:
-    """Return the Legendre polynomials of a series at its nodes."""
+    """Return the Legendre polynomials at the nodes of a panel."""
     return _legendre(_rule(_INSIDE)[0])
 
 
@@ -401,11 +402,11 @@ def _legendre(points: FloatArray) -> FloatArray:
 
 
 def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
-    """Return where a Legendre series passes a share, between -1 and 1, by halving, draw by draw.
+    """Return the point in [-1, 1] at which each Legendre series passes a share, by bisection.
 
-    The first halvings are predicted by Newton's method and all read at once; a draw with one that
-    was predicted wrong begins again. Later, every point that the next few can ask for is read at
-    once. The path is the path of single halvings, to the last bit.
+    Newton's method predicts the first halvings, which are all read at once. A sample with a wrong
+    prediction starts from the beginning. Later, all points that the next few halvings can need are
+    read at once. The path is the path of single halvings, to the last bit.
     """
     low, right = _leapt(series, share)
     places = _halved_on(series, share, low, low + 2.0 ** (1 - _LEAP), _STEPS - _LEAP)
@@ -417,12 +418,12 @@ def _halved(series: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def _leapt(series: FloatArray, share: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the lower ends of what `_LEAP` halvings leave, and whether they were predicted right.
+    """Return the lower ends after `_LEAP` halvings, and whether all predictions were right.
 
-    A point met after j halvings is an odd multiple of 2^-j, less 1: exact in doubles.
+    A point met after j halvings is an odd multiple of 2^-j, minus 1: exact in doubles.
     """
     guess = (_newton(series, share) + 1) / 2
-    # of the interval among 2^j equal ones, j = 0 .. _LEAP
+    # For j = 0 .. _LEAP, find which of 2^j equal intervals contains the guess.
     cells = np.floor(np.clip(guess, 0.0, 1.0 - 2.0**-53)[:, None] * 2.0 ** np.arange(_LEAP + 1))
     middles = (cells[:, :-1] + 0.5) * 2.0 ** (1.0 - np.arange(_LEAP)) - 1
     upper = cells[:, 1:] != 2 * cells[:, :-1]
@@ -431,7 +432,7 @@ def _leapt(series: FloatArray, share: FloatArray) -> tuple[FloatArray, NDArray[n
 
 
 def _newton(series: FloatArray, share: FloatArray) -> FloatArray:
-    """Return about where Legendre series pass a share, from the cosine's form of them."""
+    """Return approximately where Legendre series pass a share, from their cosine series."""
     grid, at_grid, to_cosines = _cosines()
     place = np.clip((series @ at_grid < share[:, None]).sum(axis=1), 1, len(grid) - 1)
     x: FloatArray = (grid[place - 1] + grid[place]) / 2
@@ -448,9 +449,9 @@ def _newton(series: FloatArray, share: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _cosines() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a grid, the Legendre polynomials on it, and what makes cosine series of theirs."""
+    """Return a grid, its Legendre polynomials, and the map from Legendre to cosine series."""
     grid: FloatArray = np.linspace(-1.0, 1.0, _GRID + 1)
-    # cosines of order 0 .. at the nodes of a rule that is exact for their products
+    # Compute cosines at the nodes of a quadrature rule that is exact for products of two.
     angles = (np.arange(_INSIDE) + 0.5) * math.pi / _INSIDE
     to_cosines: FloatArray = (
         _legendre(np.cos(angles)).T @ np.cos(angles[:, None] * np.arange(_INSIDE)) * (2 / _INSIDE)
@@ -466,17 +467,17 @@ def _under(series: FloatArray, share: FloatArray, points: FloatArray) -> NDArray
         starts = range(0, len(points), most)
         parts = (slice(start, start + most) for start in starts)
         return np.concatenate([_under(series[at], share[at], points[at]) for at in parts])
-    # NumPy's legvander, in place: with its temporaries this was most of a draw's time
+    # Compute NumPy's legvander in place, because its temporary arrays took most of the time.
     modes = np.ones((series.shape[1], *points.shape))
-    raised, lowered = np.empty_like(modes[0]), np.empty_like(modes[0])
+    above, below = np.empty_like(modes[0]), np.empty_like(modes[0])
     modes[1] = points
     for i in range(2, len(modes)):
-        np.multiply(modes[i - 1], modes[1], out=raised)
-        np.multiply(raised, 2 * i - 1, out=raised)
-        np.multiply(modes[i - 2], i - 1, out=lowered)
-        np.divide(np.subtract(raised, lowered, out=raised), i, out=modes[i])
+        np.multiply(modes[i - 1], modes[1], out=above)
+        np.multiply(above, 2 * i - 1, out=above)
+        np.multiply(modes[i - 2], i - 1, out=below)
+        np.divide(np.subtract(above, below, out=above), i, out=modes[i])
     modes *= series.T[:, :, None]
-    # in the order in which NumPy sums a row, all rows at once: the same bytes in half the time
+    # Add in NumPy's order within a row, but all rows at once: same bytes in half the time.
     terms = np.add(modes[:8], modes[8:16], out=modes[:8])
     while len(terms) > 1:
         terms = terms[::2] + terms[1::2]
@@ -489,7 +490,7 @@ def _under(series: FloatArray, share: FloatArray, points: FloatArray) -> NDArray
 def _halved_on(
     series: FloatArray, share: FloatArray, low: FloatArray, high: FloatArray, steps: int
 ) -> FloatArray:
-    """Return the middles of what so many more halvings leave of brackets."""
+    """Return the middles of brackets after ``steps`` more halvings."""
     ahead = _AHEAD_ALONE if len(share) <= _FEW else _AHEAD
     each, ends = np.arange(len(share)), 2**ahead
     points = np.empty((len(share), ends + 1))
@@ -514,14 +515,14 @@ def _halved_on(
 def square_means(d: int) -> tuple[float, float]:
     """Return the means of ||M||_F^2 and (tr M)^2, exactly.
 
-    With exp(g(x)) beside each exp(-|x|) the normaliser is the Pfaffian of A with that factor in
-    both functions, so the mean of sum g(l_i) is the first derivative of its logarithm at g = 0, and
-    the variance of sum l_i the second one in t for g = t x; sum l_i has mean 0.
+    Multiply each exp(-|x|) by exp(g(x)). The normaliser is then the Pfaffian of A with this factor
+    in both functions. So the mean of sum g(l_i) is the first derivative of its logarithm at g = 0.
+    The variance of sum l_i is the second derivative in t for g = t x; sum l_i has mean 0.
 
     Parameters
     ----------
     d : int
-        From 1 to `LARGEST_D`.
+        Number of features, from 1 to `LARGEST_D`.
     """
     ensemble = _ensemble(d)
     ends = ensemble.ends
@@ -561,7 +562,7 @@ def square_means(d: int) -> tuple[float, float]:
 def direction_std(d: int) -> float:
     """Return the standard deviation of w'Mw, the same for every unit w.
 
-    Of any rotation-invariant M it is the root of (2 E||M||_F^2 + E(tr M)^2)/(d (d + 2)).
+    For any rotation-invariant M the result is the root of (2 E||M||_F^2 + E(tr M)^2)/(d (d + 2)).
     """
     square, trace = square_means(d)
     return math.sqrt((2 * square + trace) / (d * (d + 2)))
@@ -574,15 +575,15 @@ def _without(left: FloatArray, values: FloatArray) -> FloatArray:
     ----------
     left : ndarray of shape (size, d, m)
     values : ndarray of shape (size, d)
-        phi_i at the point.
+        Values of the phi_i at the point.
     """
-    reflected = (values[:, None, :] @ left)[:, 0]
-    reflected /= np.linalg.norm(reflected, axis=1, keepdims=True)
-    axis = reflected.copy()
-    axis[:, 0] += np.where(reflected[:, 0] >= 0, 1.0, -1.0)
+    images = (values[:, None, :] @ left)[:, 0]
+    images /= np.linalg.norm(images, axis=1, keepdims=True)
+    axis = images.copy()
+    axis[:, 0] += np.where(images[:, 0] >= 0, 1.0, -1.0)
     scale = 2 / np.square(axis).sum(axis=1)
-    turned = left - scale[:, None, None] * (left @ axis[:, :, None]) * axis[:, None, :]
-    rest: FloatArray = turned[:, :, 1:]
+    rotation = left - scale[:, None, None] * (left @ axis[:, :, None]) * axis[:, None, :]
+    rest: FloatArray = rotation[:, :, 1:]
     return rest
 
 
@@ -593,12 +594,12 @@ def nuclear_noise(draws: Draws, d: int) -> FloatArray:
     ----------
     draws : Draws
     d : int
-        From 1 to `LARGEST_D`.
+        Number of features, from 1 to `LARGEST_D`.
 
     Returns
     -------
     ndarray of shape (size, d, d)
-        Its nuclear norm follows a Gamma law of shape d (d + 1)/2 and scale 1.
+        The nuclear norm of each matrix follows a Gamma law of shape d (d + 1)/2 and scale 1.
     """
     values = nuclear_eigenvalues(draws, d)
     frames = uniform_frames(draws, d, d)

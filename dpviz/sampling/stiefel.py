@@ -1,4 +1,4 @@
-"""Draws from the matrix Bingham law on the Stiefel manifold, by Gibbs over columns."""
+"""Samples of the matrix Bingham law on the Stiefel manifold, by Gibbs over columns."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from dpviz.sampling.columns import ColumnLaw, columns_of, weighted_sums
 Start = Literal["mode", "uniform", "both"]
 
 DEFAULT_SWEEPS = 20
-"""Sweeps after which starts no longer show; measured, see `stiefel_bingham`."""
+"""Number of sweeps after which the start had no visible effect; see `stiefel_bingham`."""
 
 
 @dataclass(frozen=True)
 class StiefelDraws:
-    """Chains of the matrix Bingham law, one per draw.
+    """Chains of the matrix Bingham law, one per repetition.
 
     Attributes
     ----------
     frames : ndarray of shape (size, d, k)
-        Orthonormal columns, in the eigenbasis.
+        Frames of orthonormal columns, in the eigenbasis.
     trace : ndarray of shape (sweeps + 1, size)
         tr(V'BV) of each chain at its start and after each sweep.
     from_mode : ndarray of bool, shape (size,)
-        Which chains started at the top-k frame; the others started uniformly.
+        Which chains started at the top-k frame; the other chains started at uniform frames.
     proposals : int
-        Proposals examined over all column updates.
+        Number of proposals examined over all column updates.
     updates : int
-        Column updates made over all chains.
+        Number of column updates made over all chains.
     dense_updates : int
-        How many of them diagonalised B on the complement.
+        Number of column updates that diagonalised B on the complement.
     exact : bool
-        Whether the draws are exact (k = 1 and k = d) and no chain was needed.
+        Whether the samples are exact (k = 1 and k = d) and no chain was needed.
     """
 
     frames: FloatArray
@@ -60,7 +60,7 @@ class StiefelDraws:
 def uniform_frames(draws: Draws, d: int, k: int) -> FloatArray:
     """Return uniform random orthonormal frames of shape (size, d, k)."""
     basis, triangle = np.linalg.qr(draws.normal(d, k))
-    # Without the signs of the triangle's diagonal the QR of a Gaussian is not uniform.
+    # Multiply by the signs of the triangle's diagonal, or Q of a Gaussian is not uniform.
     signs = np.sign(np.diagonal(triangle, axis1=1, axis2=2))
     frames: FloatArray = basis * np.where(signs == 0, 1.0, signs)[:, None, :]
     return frames
@@ -72,13 +72,13 @@ def traces(values: FloatArray, frames: FloatArray) -> FloatArray:
 
 
 def _starts(draws: Draws, d: int, k: int, start: Start) -> tuple[FloatArray, BoolArray]:
-    """Return starting frames (size, d, k) and which are the top-k frame."""
+    """Return starting frames (size, d, k) and whether each is the top-k frame."""
     if start == "mode":
         from_mode = np.ones(draws.size, dtype=np.bool_)
     elif start == "uniform":
         from_mode = np.zeros(draws.size, dtype=np.bool_)
     elif start == "both":
-        # Use the trial's number: the start must not depend on the chain's place in the batch.
+        # Use the trial's number, because a chain's start must not depend on its batch.
         from_mode = np.array([number % 2 == 0 for number in draws.numbers])
     else:
         raise InvalidSetting("start", "one of mode, uniform, both", start)
@@ -96,10 +96,10 @@ def stiefel_bingham(
 ) -> StiefelDraws:
     """Return orthonormal frames V with density proportional to exp(tr V' diag(eigenvalues) V).
 
-    One Gibbs chain per draw. A sweep turns the frame by a uniform k x k
-    orthogonal matrix, which leaves the law unchanged and mixes directions inside
-    the span, then redraws each column exactly given the others. k = 1 is one
-    exact draw and k = d a uniform rotation: no chain.
+    There is one Gibbs chain per repetition. A sweep turns the frame by a uniform k x k orthogonal
+    matrix, which leaves the law unchanged and mixes directions inside the span. Then it samples
+    each column again, exactly given the others. k = 1 is one exact sample and k = d a uniform
+    rotation, without a chain.
 
     Parameters
     ----------
@@ -108,12 +108,12 @@ def stiefel_bingham(
     k : int
         Columns, from 1 to d.
     draws : Draws
-        One chain per draw; a chain uses its own stream only.
+        Random streams, one chain per repetition; a chain uses only its own stream.
     sweeps : int
-        At least 1; ignored for k = 1 and k = d.
+        Number of sweeps, at least 1; ignored for k = 1 and k = d.
     start : {"both", "mode", "uniform"}
-        "both" starts even-numbered trials at the top-k frame and odd-numbered
-        ones at a uniform frame, so that `convergence` can compare the two.
+        "both" starts even-numbered trials at the top-k frame and odd-numbered trials at a uniform
+        frame, so that `convergence` can compare the two.
 
     Returns
     -------
@@ -126,12 +126,11 @@ def stiefel_bingham(
 
     Notes
     -----
-    Measured with B = (n epsilon/2) A on scikit-learn's digits (61 features),
-    breast_cancer (30, standardised) and wine (13, raw), k = 2 and 5, epsilon
-    from 0.01 to 100, 600 chains: the two starts lie 3 to 1,700 standard
-    deviations of the trace apart, below 0.4 after 3 sweeps, and after 5 the gap
-    cannot be told from 0; the slowest case (wine, k = 2, epsilon 100) needs 12.
-    The default of 20 leaves room.
+    Measured with B = (n epsilon/2) A on scikit-learn's digits (61 features), breast_cancer (30,
+    standardised) and wine (13, raw), k = 2 and 5, epsilon from 0.01 to 100, 600 chains. The two
+    starts lie 3 to 1,700 standard deviations of the trace apart, and below 0.4 after 3 sweeps.
+    After 5 the gap cannot be distinguished from 0; the slowest case (wine, k = 2, epsilon 100)
+    needs 12. The default of 20 has a margin.
     """
     values, order = descending(eigenvalues)
     d = len(values)
@@ -161,9 +160,9 @@ def stiefel_bingham(
         frames = frames @ uniform_frames(draws, k, k)
         for j in range(k):
             check_cancelled()
-            fixed = np.ascontiguousarray(frames[:, :, others[j]])
-            columns, used, dense = columns_of(law, fixed, frames[:, :, j], draws)
-            proposals += used
+            basis = np.ascontiguousarray(frames[:, :, others[j]])
+            columns, extra, dense = columns_of(law, basis, frames[:, :, j], draws)
+            proposals += extra
             dense_updates += dense
             frames[:, :, j] = columns
         trace[sweep] = traces(values, frames)
@@ -179,7 +178,7 @@ def stiefel_bingham(
 
 
 def restored(frames: FloatArray, order: IntArray) -> FloatArray:
-    """Return frames with their rows back in the caller's order of eigenvalues."""
+    """Return frames with rows in the caller's original order of eigenvalues."""
     out = np.empty_like(frames)
     out[:, order] = frames
     return out

@@ -1,1 +1,1 @@
-"""Where mechanisms meet data: cells, comparisons and sweeps, kept and resumed by one engine."""
+"""Apply mechanisms to data: cells, comparisons and sweeps, which one engine stores and resumes."""

@@ -1,4 +1,4 @@
-"""What can be varied in a sweep, and a table at one value of it."""
+"""The axes of a sweep, and a table at one value of an axis."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ N_RANGE = (2, 10**15)
 
 
 def axis_param(axis: str) -> Param:
-    """Return the declaration of what may be swept: range, kind and words.
+    """Return the declaration of an axis: range, kind and words.
 
     Raises
     ------
     InvalidSetting
-        If the axis is none of `AXES`.
+        If `AXES` does not contain the axis.
     """
     if axis not in AXES:
         raise InvalidSetting("over", f"one of {', '.join(AXES)}", axis, "--over")
@@ -35,21 +35,21 @@ def axis_param(axis: str) -> Param:
 
 
 def _axes() -> dict[str, Param]:
-    declared = params_of(Settings)
+    params = params_of(Settings)
     n = Param(
         "n", "integer", None, "People n", "Rows the release stands for.", "--values",
         low=N_RANGE[0], high=N_RANGE[1],
     )  # fmt: skip
-    shared = {name: declared[name] for name in ("epsilon", "delta", "k")}
-    return {**shared, "n": n, "row_bound": declared["row_bound"]}
+    common = {name: params[name] for name in ("epsilon", "delta", "k")}
+    return {**common, "n": n, "row_bound": params["row_bound"]}
 
 
 AXES = _axes()
-"""What `sweep` can vary, by name."""
+"""The axes that `sweep` can vary, keyed by name."""
 
 
 def parse_values(axis: str, text: str) -> list[Any]:
-    """Return the values of an axis written as ``A,B,C``; each may be ``low:high:count``.
+    """Return the values of an axis written as ``A,B,C``; each item may be ``low:high:count``.
 
     A range has ``count`` values, equally spaced on a logarithmic scale, rounded
     to six digits (whole numbers for k and n).
@@ -57,14 +57,14 @@ def parse_values(axis: str, text: str) -> list[Any]:
     Raises
     ------
     InvalidSetting
-        If a value is not legal on this axis.
+        If a value is not allowed on this axis.
     """
     param = axis_param(axis)
     values: list[Any] = []
     for item in text.split(","):
         parts = item.split(":")
-        written = _spaced(axis, parts, item) if len(parts) == 3 else [item]
-        values += [clean_value(param, axis, value) for value in written]
+        texts = _spaced(axis, parts, item) if len(parts) == 3 else [item]
+        values += [clean_value(param, axis, value) for value in texts]
     return values
 
 
@@ -72,13 +72,13 @@ def clean_value(param: Param, axis: str, value: Any) -> Any:
     """Return one value of an axis, parsed and within its range."""
     flag = f"--values (of {axis})"
     try:
-        cleaned = param.parse(value) if isinstance(value, str) else param.clean(value)
+        number = param.parse(value) if isinstance(value, str) else param.clean(value)
     except InvalidSetting as error:
         raise InvalidSetting(axis, error.allowed, error.given, flag) from None
-    if str(cleaned).startswith(f"{PRIVATE}:"):
-        allowed = "max, a number or quantile:Q along an axis: a private bound differs in each draw"
-        raise InvalidSetting(axis, allowed, cleaned, flag)
-    return cleaned
+    if str(number).startswith(f"{PRIVATE}:"):
+        rule = "max, a number or quantile:Q along an axis: a private bound differs in each draw"
+        raise InvalidSetting(axis, rule, number, flag)
+    return number
 
 
 def _spaced(axis: str, parts: Sequence[str], item: str) -> list[Any]:
@@ -91,29 +91,29 @@ def _spaced(axis: str, parts: Sequence[str], item: str) -> list[Any]:
         raise error from None
     if not (0 < low < high < math.inf and 2 <= count <= 1_000):
         raise error
-    # six digits: what is written in a table is what was run
-    spaced = [float(f"{value:.6g}") for value in np.geomspace(low, high, count)]
+    # Round values to six digits, so that the table shows exactly the values that were simulated.
+    values = [float(f"{value:.6g}") for value in np.geomspace(low, high, count)]
     if AXES[axis].kind == "integer":
-        return list(dict.fromkeys(round(value) for value in spaced))
-    return [parseable(value, 6) for value in spaced] if axis == "row_bound" else spaced
+        return list(dict.fromkeys(round(value) for value in values))
+    return [parseable(value, 6) for value in values] if axis == "row_bound" else values
 
 
 COARSE, FINE = 7, 13
 
 AXES_OF_PLANS = {name: param for name, param in AXES.items() if name != "row_bound"}
-"""What can be varied without rows, by name."""
-_MOST_K = 20  # the samplers' cost grows with k squared
+"""The axes that can be varied without rows, keyed by name."""
+_MOST_K = 20  # Larger k is too slow, because sampling time grows with k squared.
 
 
 def default_values(axis: str, rows: Measured, count: int) -> list[Any]:
     """Return values that suit a table, in increasing order.
 
-    A fine list contains the coarse one, so that refining keeps what is drawn.
+    A fine list contains the coarse list, so refining reuses finished simulations.
 
     Parameters
     ----------
     axis : str
-        One of `dpviz.simulation.axes.AXES`.
+        Name of an axis in `dpviz.simulation.axes.AXES`.
     rows : Measured
     count : int
         `COARSE` or `FINE`.
@@ -136,7 +136,7 @@ def default_values(axis: str, rows: Measured, count: int) -> list[Any]:
         return sorted({round(value) for value in np.geomspace(1, most, count)})
     if rows.domain.kind == "box":
         raise InvalidSetting(
-            "what is varied", "epsilon, delta, k or n on a box, which has feature bounds", axis
+            "the varied quantity", "epsilon, delta, k or n if the domain is box", axis
         )
     return [f"quantile:{_rounded(level)}" for level in np.linspace(0.05, 0.95, count - 1)] + ["max"]
 
@@ -145,37 +145,39 @@ def _rounded(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def rows_at(rows: Measured, axis: str, value: Any, seed: int) -> Measured:
-    """Return the table at one value of an axis; the table itself if rows do not change.
+def rows_at(rows: Measured, axis: str, value: Any, seed: int, with_rows: bool = False) -> Measured:
+    """Return the table at one value of an axis, unchanged if the axis does not affect rows.
+
+    For another n, the bounded rows are included on request, up to the number of rows that exist.
 
     Raises
     ------
     InvalidSetting
-        If the axis needs rows and there are none.
+        If the axis needs rows and the table has none.
     """
     if axis == "n" and isinstance(rows, (BoundedTable, PlannedTable)):
-        return rows.with_n(int(value), seed)
+        return rows.with_n(int(value), seed, with_rows=with_rows and value <= rows.n)
     if axis == "row_bound" and isinstance(rows, (BoundedTable, PlannedTable)):
         return rows.rebound(str(value))
     if axis in ("n", "row_bound"):
-        raise InvalidSetting("over", "epsilon, delta or k without a table", axis, "--over")
+        raise InvalidSetting("over", "epsilon, delta or k if no table is given", axis, "--over")
     return rows
 
 
 def settings_at(settings: Settings, axis: str, value: Any) -> Settings:
-    """Return the settings at one value of an axis; n is not a setting."""
+    """Return the settings at one value of an axis; n is not among the settings."""
     return settings if axis == "n" else replace(settings, **{axis: value})
 
 
 def where(rows: Measured, measured: Measured, axis: str, value: Any) -> tuple[float, float]:
-    """Return where a value is drawn, and its squared row bound over the base setting's."""
+    """Return a value's plot position, and its squared row-norm bound over the base setting's."""
     if axis == "row_bound":
         return measured.row_bound, (measured.row_bound / rows.row_bound) ** 2
     return float(value), 1.0
 
 
 def now(rows: Measured, settings: Settings, axis: str) -> float:
-    """Return where the current setting stands on an axis."""
+    """Return the position of the current setting on an axis."""
     values: Mapping[str, float] = {
         "epsilon": settings.epsilon,
         "delta": rows.budget(settings).delta,

@@ -1,8 +1,8 @@
-"""What papers state, beside what is measured: bounds, growth of the noise.
+"""Theoretical results from papers, to compare with measurements: bounds and noise growth.
 
-A function says of itself whether its constant is proved or whether it gives a
-scaling only. Scalings are drawn as slopes, never as values to be met. Formulas
-are for rows in the unit ball; noise scales grow with R^2 on other domains.
+Each function states whether its constant is proved or only the scaling is known. Scalings are
+plotted as slopes, never as values to be met. Formulas are for rows in the unit ball; noise scales
+grow with R^2 on other domains.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def _positive(name: str, value: float) -> None:
         raise InvalidSetting(name, "a positive number", value)
 
 
-# Where a component appears -------------------------------------------------
+# From which epsilon a component is found -----------------------------------
 
 
 def found_at(
     mechanism: Mechanism, problem: Problem, delta: float, eigenvalues: FloatArray, most: int
 ) -> FloatArray:
-    """Return the epsilon from which on each of the first components is found, as predicted.
+    """Return the epsilon from which each of the first components is predicted to be found.
 
-    Found: released turned by less than 45 degrees (`dpviz.simulation.predict.direction_overlaps`),
-    whatever else the spectrum holds.
+    A component is found if its release is turned by less than 45 degrees
+    (`dpviz.simulation.predict.direction_overlaps`), whatever else the spectrum holds.
 
     Parameters
     ----------
@@ -48,25 +48,26 @@ def found_at(
     problem : Problem
     delta : float
     eigenvalues : ndarray of shape (d,)
-        Of A, in squared row bounds, descending.
+        Eigenvalues of A, in squared row-norm bounds, descending.
     most : int
-        How many components.
+        Number of components.
 
     Returns
     -------
     ndarray of shape (most,)
-        Interpolated between the points of a grid from 0.01 to 100, 12 to a decade; the grid's low
-        end where it is found from there on, infinite where it is not found at its high end.
+        Epsilons, interpolated between the points of a grid from 0.01 to 100, 12 per decade. The
+        result is the grid's low end if the component is found on the whole grid, and infinite if it
+        is not found at the high end.
     """
     grid = np.geomspace(0.01, 100, 49)
     overlaps = np.zeros((len(grid), most))
     for place, epsilon in enumerate(grid):
         budget = Budget(float(epsilon), delta)
         if mechanism.why_not(problem, budget) is not None:
-            continue  # outside its own range a mechanism shows nothing
+            continue  # Where a mechanism cannot run, it finds no component.
         noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
         if noise is None:
-            raise CannotRun(mechanism.text, "its noise has no limiting law on A")
+            raise CannotRun(mechanism.text, "the large-d limit of its noise spectrum is not known")
         overlaps[place] = direction_overlaps(eigenvalues, noise, most)
     epsilons = np.full(most, math.inf)
     for component, along in enumerate(overlaps.T):
@@ -82,13 +83,13 @@ def found_at(
     return epsilons
 
 
-# Subspaces -----------------------------------------------------------------
+# Bounds on errors of subspaces ---------------------------------------------
 
 
 def davis_kahan(k: int, noise_norm: float, gap: float) -> float | None:
-    """Return the bound on ||VV' - V^V^'||_F, or None where the theorem is silent.
+    """Return the bound on ||VV' - V^V^'||_F, or None if the theorem does not apply.
 
-    ``2 sqrt(k) ||W||_2/gap`` if ``gap >= 2 ||W||_2``. Proved, constant included.
+    ``2 sqrt(k) ||W||_2/gap`` if ``gap >= 2 ||W||_2``. The bound is proved, constant included.
 
     Parameters
     ----------
@@ -100,21 +101,21 @@ def davis_kahan(k: int, noise_norm: float, gap: float) -> float | None:
 
     Source
     ------
-    Jiang et al. 2016, Theorem 6; the conclusion is true for any symmetric noise.
+    Jiang et al. 2016, Theorem 6; the conclusion holds for any symmetric noise.
     """
     if not gap > 0 or gap < 2 * noise_norm:
         return None
     return 2 * math.sqrt(k) * noise_norm / gap
 
 
-# Wishart noise -------------------------------------------------------------
+# Bounds on eigenvalues of Wishart noise ------------------------------------
 
 
 def wishart_tail(d: int, m: float, c: float, eta: float) -> float:
-    """Return what the top eigenvalue of W_d(m, c I) exceeds with probability at most eta.
+    """Return a value that the top eigenvalue of W_d(m, c I) exceeds with probability at most eta.
 
-    ``(m + sqrt(2 m t (d + 2)) + 2 t d) c`` with ``t = ln(d/eta)``. Proved,
-    constant included, and loose: the eigenvalue is near 4 d c at m = d + 1.
+    ``(m + sqrt(2 m t (d + 2)) + 2 t d) c`` with ``t = ln(d/eta)``. The value is proved, constant
+    included, and loose: the eigenvalue is near 4 d c at m = d + 1.
 
     Source
     ------
@@ -130,23 +131,22 @@ def wishart_sample_size(
 ) -> float:
     """Return an n that makes |<v^_1, v_1>| >= rho with probability 1 - eta.
 
-    For the published Wishart mechanism, ball, replace. Proved, constant
-    included.
+    The size is for the published Wishart mechanism on the ball under replace. It is proved,
+    constant included.
 
     Parameters
     ----------
     d : int
     epsilon, eta : float
     rho : float
-        At least 1/sqrt(2) and below 1.
+        Required overlap, at least 1/sqrt(2) and below 1.
     gap : float
         lambda_1 - lambda_2 of A.
     reading : {"paper", "ours"}
-        The paper's Theorem 7, or ours: its proof drops a square root. From
-        ``2 - 2 rho^2 <= (2 ||W||/gap)^2`` the noise may be as large as
-        ``gap sqrt((1 - rho^2)/2)`` where the paper allows ``gap (1 - rho^2)``,
-        which is never larger for rho >= 1/sqrt(2); so ours is the smaller n,
-        and both are enough.
+        "paper" is the paper's Theorem 7; "ours" corrects its proof, which drops a square root. From
+        ``2 - 2 rho^2 <= (2 ||W||/gap)^2`` the noise may be as large as ``gap sqrt((1 - rho^2)/2)``.
+        The paper allows ``gap (1 - rho^2)``, which is never larger for rho >= 1/sqrt(2). So "ours"
+        gives the smaller n, and either n is enough.
 
     Source
     ------
@@ -165,10 +165,10 @@ def wishart_difference_sample_size(
     relation: Relation = Relation.REPLACE,
     reading: str = "ours",
 ) -> float:
-    """Return the same for `wishart_difference`: its norm is the larger of two Wishart norms.
+    """Return the n of `wishart_sample_size` for `wishart_difference`.
 
-    ``-W2 <= W1 - W2 <= W1``, so each of the two may fail with eta/2. Proved,
-    constant included. Parameters are those of `wishart_sample_size`.
+    Its norm is the larger of two Wishart norms: ``-W2 <= W1 - W2 <= W1``, so each of the two may
+    fail with eta/2. Proved, constant included. See `wishart_sample_size` for parameters.
     """
     _positive("epsilon", epsilon)
     scale = (1.0 if relation is Relation.REPLACE else 0.5) / epsilon
@@ -178,7 +178,7 @@ def wishart_difference_sample_size(
 def _noise_sample_size(
     d: int, scale: float, rho: float, eta: float, gap: float, reading: str
 ) -> float:
-    """Return the n at which W_d(d + 1, scale/n I) stays within what Theorem 6 allows."""
+    """Return the n at which W_d(d + 1, scale/n I) stays within the noise that Theorem 6 allows."""
     _open_unit("eta", eta)
     _positive("scale", scale)
     _positive("gap", gap)
@@ -187,11 +187,11 @@ def _noise_sample_size(
     if reading not in ("paper", "ours"):
         raise InvalidSetting("reading", "paper or ours", reading)
     short = 1 - rho**2
-    allowed = gap * (short if reading == "paper" else math.sqrt(short / 2))
-    return wishart_tail(d, d + 1, scale, eta) / allowed
+    limit = gap * (short if reading == "paper" else math.sqrt(short / 2))
+    return wishart_tail(d, d + 1, scale, eta) / limit
 
 
-# Other sample sizes --------------------------------------------------------
+# Sample sizes from theorems ------------------------------------------------
 
 
 def ppca_sample_size(
@@ -199,7 +199,7 @@ def ppca_sample_size(
 ) -> float:
     """Return an n at which `ppca` with k = 1 has |<v^_1, v_1>| >= rho, probability 1 - eta.
 
-    Proved, constant included, for exact draws under replace.
+    The size is proved, constant included, for exact sampling under replace.
 
     Parameters
     ----------
@@ -222,10 +222,9 @@ def ppca_sample_size(
 def pure_lower_sample_size(d: int, epsilon: float, rho: float, gap: float) -> float | None:
     """Return an n below which no pure epsilon-DP method reaches rho on every table, or None.
 
-    None where the theorem is silent: d <= 2, gap above 1/2, or
-    ``rho < 1 - (1 - phi)/16`` with ``1 - phi = exp(-2 (ln 8 + ln(1 + e^d))/(d - 2))``.
-    The constant is **our reading** of a line that is garbled in print; draw it
-    as such.
+    None if the theorem does not apply: d <= 2, gap above 1/2, or ``rho < 1 - (1 - phi)/16`` with
+    ``1 - phi = exp(-2 (ln 8 + ln(1 + e^d))/(d - 2))``. The constant is **our reading** of a line
+    that is garbled in print; plot it as such.
 
     Source
     ------
@@ -244,7 +243,7 @@ def pure_lower_sample_size(d: int, epsilon: float, rho: float, gap: float) -> fl
 
 
 def mod_sulq_scaling(d: int, epsilon: float, delta: float) -> float:
-    """Return d^1.5 sqrt(ln(d/delta))/epsilon: **scaling only** of the n MOD-SULQ needs.
+    """Return d^1.5 sqrt(ln(d/delta))/epsilon: **scaling only** of the n that MOD-SULQ needs.
 
     Source
     ------
@@ -278,11 +277,10 @@ def pure_error_floor_scaling(d: int, n: int, epsilon: float) -> float:
 
 
 def wishart_over_laplace_scaling(d: int) -> float:
-    """Return sqrt(d): **scaling only** of how much less noise Wishart adds than Laplace.
+    """Return sqrt(d): **scaling only** of the ratio of Laplace noise to Wishart noise.
 
-    Theorem 5 as printed asks for a sensitivity ratio of sqrt(d ln d); the
-    paper's own rates give sqrt(d)/ln d, and without the logarithm that
-    measurement does not show, sqrt(d).
+    Theorem 5 as printed requires a sensitivity ratio of sqrt(d ln d). The paper's own rates give
+    sqrt(d)/ln d and, without the logarithm that measurement does not show, sqrt(d).
 
     Source
     ------
@@ -301,16 +299,16 @@ def noise_edge(s: float, d: int) -> float:
 
 @dataclass(frozen=True)
 class StatedGrowth:
-    """The growth in d of the noise's spectral norm that a paper states.
+    """A paper's statement on how the noise's spectral norm grows with d.
 
     Attributes
     ----------
     label : str
-        As printed, without n and epsilon.
+        The statement as printed, without n and epsilon.
     exponent : float
-        The power of d, logarithms left out.
+        Power of d, without logarithms.
     logarithm : float
-        The power of ln d; measurement shows none for the Wishart.
+        Power of ln d, which measurement does not show for the Wishart.
     """
 
     label: str
@@ -318,19 +316,19 @@ class StatedGrowth:
     logarithm: float
 
     def of(self, d: float) -> float:
-        """Return the stated growth at d, **scaling only**."""
+        """Return the stated growth at d (**scaling only**)."""
         return math.pow(d, self.exponent) * math.pow(math.log(d), self.logarithm)
 
     def power_over(self, dimensions: Sequence[float]) -> float:
-        """Return the power of d that a fit finds for the stated growth itself.
+        """Return the power of d that fits the stated growth itself.
 
-        Over a finite range a logarithm looks like a power; this is what a
-        measured power is to be compared with.
+        Over a finite range a logarithm looks like a power. Compare a measured power with the fitted
+        power.
         """
         return fitted_power(dimensions, [self.of(d) for d in dimensions])[0]
 
 
-# Jiang et al. 2016, Table 1: the papers' own statements, for the mechanism of that name.
+# Table 1 of Jiang et al. 2016 states how the error of each mechanism grows with d.
 JIANG_TABLE_1 = {
     "Laplace": StatedGrowth("d sqrt(d)", 1.5, 0.0),
     "SULQ": StatedGrowth("d sqrt(d ln d)", 1.5, 0.5),
@@ -347,19 +345,19 @@ def fitted_power(
     Parameters
     ----------
     dimensions, values : sequence of float
-        Positive; at least two different dimensions.
+        Positive numbers, with at least two different dimensions.
     errors : sequence of float, optional
-        Standard errors of the values; default none.
+        Standard errors of the values; by default unknown.
 
     Notes
     -----
-    Dimensions count alike in the fit: with weights by precision the largest,
-    whose norms hardly vary, would decide alone.
+    All dimensions have equal weight. With precision weights, the largest dimension would decide
+    alone, because its norms hardly vary.
     """
     x = np.log(np.asarray(dimensions, dtype=float))
     means = np.asarray(values, dtype=float)
-    centred = x - x.mean()
-    leverage = centred / (centred @ centred)
+    deviation = x - x.mean()
+    leverage = deviation / (deviation @ deviation)
     power = float(leverage @ np.log(means))
     if errors is None:
         return power, 0.0

@@ -1,7 +1,7 @@
-"""One setting, resolved: its cells, and what is known of each before a draw.
+"""Resolve one setting into cells, one for each variant, with the facts known before simulation.
 
-`parts_of` says what of it is to be drawn, for `dpviz.simulation.simulate`;
-`dpviz.simulation.compare.run_cell` measures what comes out.
+`parts_of` yields the parts that `dpviz.simulation.simulate` runs;
+`dpviz.simulation.compare.run_cell` measures the results.
 """
 
 from __future__ import annotations
@@ -44,31 +44,31 @@ from dpviz.simulation.picture.quality import Pictured
 from dpviz.simulation.simulate import Cell, Named, Trials, simulate
 
 _BLOCK_ENTRIES = 1 << 21
-"""Most entries of released matrices held at once where they are decomposed one by one."""
+"""Maximum number of entries of released matrices in memory at once, if decomposed one by one."""
 
 
 _ASK_FROM = 1 << 28
-"""Bytes from which a cell is held against the memory that is free."""
+"""Size in bytes from which a cell's memory need is checked against free memory."""
 
 
 @dataclass(frozen=True)
 class CellAccount:
-    """What is known of a variant in one setting before anything is drawn.
+    """Facts about a variant in one setting, known before simulation.
 
     Attributes
     ----------
     calibration : Calibration
-        Of the mechanism, on what a private preparation and a picture leave of the budget.
+        Calibration of the mechanism, on the budget left by private preparation and published chart.
     claimed : Budget or None
     spent : Spent or None
-        Of preparation, release and picture together.
+        Privacy loss of preparation, release and published chart together.
     status : Status
     edges : (float, float) or None
-        Limits of the noise's own spectrum; None where a private row bound makes them random.
+        Limits of the noise spectrum; None if a private row-norm bound makes the limits random.
     threshold : float or None
-        Variance below which the noise hides a lone component; None likewise.
+        Variance below which noise hides a single component; None if ``edges`` is None.
     plan : PicturePlan or None
-        Of the picture, where one is published: never behind a broken claim.
+        Plan of the published chart, if there is one; never with a broken claim.
     """
 
     calibration: Calibration
@@ -88,39 +88,39 @@ def account_of(
     private: PrivateSteps | None = None,
     picture: PictureOptions | None = None,
 ) -> CellAccount:
-    """Return the account of a variant; kept, as every chunk of draws asks for it again.
+    """Return the privacy accounting of a variant, cached because every block of trials needs it.
 
     Raises
     ------
     CannotRun
-        If a private preparation or a picture leaves nothing usable.
+        If a private preparation or a published chart leaves no usable budget.
     """
     if private is not None or picture is not None:
         whole = behind_preparation(mechanism, problem, budget, private, picture)
-        calibration, spent = mechanism.calibrate(problem, whole.rest), whole.spent
-        # a row bound that is bought is another unit in each draw: no single edge
-        fixed = private is None or BOUND not in private.steps
+        calibration, loss = mechanism.calibrate(problem, whole.rest), whole.spent
+        # A private row-norm bound differs in each trial, so the noise has no single edge.
+        scale_is_public = private is None or BOUND not in private.steps
         plan = None
         if picture is not None:
-            pictured = with_picture(mechanism, problem, budget, picture, private)
-            # noise of a claim that fails hides nobody: no picture is made of it
-            plan = pictured.plan if pictured.status.verdict.counts else None
+            picture_account = with_picture(mechanism, problem, budget, picture, private)
+            # If the privacy claim fails, noise protects nobody, so publish no chart.
+            plan = picture_account.plan if picture_account.status.verdict.counts else None
         return CellAccount(
             calibration=calibration,
             claimed=whole.claimed,
-            spent=spent,
-            status=whole.status(spent),
-            edges=mechanism.spectrum_edges(calibration) if fixed else None,
-            threshold=mechanism.detection_threshold(calibration) if fixed else None,
+            spent=loss,
+            status=whole.status(loss),
+            edges=mechanism.spectrum_edges(calibration) if scale_is_public else None,
+            threshold=mechanism.detection_threshold(calibration) if scale_is_public else None,
             plan=plan,
         )
     calibration = mechanism.calibrate(problem, budget)
-    spent = mechanism.spent(problem, budget)
+    loss = mechanism.spent(problem, budget)
     return CellAccount(
         calibration=calibration,
         claimed=mechanism.claim(problem, budget),
-        spent=spent,
-        status=mechanism.judged(problem, budget, spent),
+        spent=loss,
+        status=mechanism.judged(problem, budget, loss),
         edges=mechanism.spectrum_edges(calibration),
         threshold=mechanism.detection_threshold(calibration),
     )
@@ -135,7 +135,7 @@ def why_not(
     *,
     rows: bool = True,
 ) -> str | None:
-    """Return why a variant cannot run with all that is paid beside it, or None if it can."""
+    """Return why a variant cannot run beside preparation and chart, or None if it can."""
     reason = mechanism.why_not(problem, budget, rows=rows)
     if reason is None and (private is not None or picture is not None):
         try:
@@ -149,7 +149,7 @@ NO_ROWS = "a picture needs the rows themselves in memory"
 
 
 def picture_of(measured: Measured, settings: Settings) -> PictureOptions | None:
-    """Return the picture that settings pay for, or None."""
+    """Return the published chart that the settings request, or None."""
     if not settings.picture:
         return None
     kinds = 1 if measured.labels is None else len(measured.labels.kinds)
@@ -157,66 +157,45 @@ def picture_of(measured: Measured, settings: Settings) -> PictureOptions | None:
 
 
 def memory_of(cell: Cell, measured: Measured) -> float:
-    """Return about the most bytes that a cell takes beside its table."""
+    """Estimate the maximum number of bytes that a cell needs beside its table."""
     draws = len(in_blocks(cell)[0].trials)
     thin = measured.moment.root is not None
-    # a second decomposition, and what it makes
+    # Post-processing adds a second eigenvalue decomposition, and its results.
     after = 8.0 * cell.problem.d**2 * 4 * draws if cell.free else 0.0
     return cell.mechanism.memory(cell.problem, draws, thin=thin) + after
 
 
-def too_large(cell: Cell, measured: Measured) -> str | None:
-    """Return why this machine has not the memory for a cell, or None if it has."""
-    size = memory_of(cell, measured)
-    # what is always there need not be asked for before every cell
-    reason = too_much(size) if size > _ASK_FROM else None
-    return None if reason is None else f"it takes {reason}: leave columns out, or draw less"
-
-
 def cell_at(
-    measured: Measured,
-    settings: Settings,
-    mechanism: Mechanism,
-    trials: range,
-    *,
-    serves: bool | None = None,
-    has_rows: bool | None = None,
+    measured: Measured, settings: Settings, mechanism: Mechanism, trials: range
 ) -> Cell | str:
-    """Return the cell of one variant in one setting, or why it cannot run.
-
-    Parameters
-    ----------
-    measured : Measured
-    settings : Settings
-    mechanism : Mechanism
-    trials : range
-    serves, has_rows : bool, optional
-        What `Measured` says of those names, where the rows themselves are added later.
-    """
+    """Return the cell of one variant in one setting, or the reason why the variant cannot run."""
     problem, budget = measured.problem(settings), measured.budget(settings)
     private, picture = private_steps(settings), picture_of(measured, settings)
-    if picture is not None and not (measured.has_rows if has_rows is None else has_rows):
+    if picture is not None and not measured.has_rows:
         return NO_ROWS
-    rows = measured.serves(mechanism) if serves is None else serves
+    rows = measured.serves(mechanism)
     reason = why_not(mechanism, problem, budget, private, picture, rows=rows)
     if reason is not None:
         return reason
     free = settings.post == FREE
     cell = Cell(mechanism, problem, budget, settings.seed, trials, private, free, picture)
-    return too_large(cell, measured) or cell
+    size = memory_of(cell, measured)
+    # Small cells always fit into memory, so they need no memory check.
+    too_large = too_much(size) if size > _ASK_FROM else None
+    return f"it takes {too_large}: leave columns out, or draw less" if too_large else cell
 
 
 @dataclass(frozen=True, eq=False)
 class CellTrials(Trials):
-    """Trials of a cell, with what their releases are compared with.
+    """Trials of a cell, with the reference for their releases.
 
     Attributes
     ----------
     prepared : Measured
     private : PaidDraws or None
-        The preparation of each trial, where it is paid for.
+        Private preparation of each trial, if there is one.
     plan : PicturePlan or None
-        Of the picture that each trial publishes.
+        Plan of the chart that each trial publishes.
     """
 
     prepared: Measured = field(kw_only=True)
@@ -224,21 +203,21 @@ class CellTrials(Trials):
     plan: PicturePlan | None = field(default=None, kw_only=True)
 
     def outcome(self, release: Release) -> Outcome:
-        """Return a batch of releases beside what they estimate.
+        """Return a batch of releases with the moment that they estimate.
 
-        A private row bound is another unit in each draw: what is released is brought back to that
-        of the reference, by a factor that is released too.
+        A private row-norm bound is a different unit in each trial. Released values are rescaled to
+        the reference's unit, by a factor that is released too.
         """
         reference, moment = self.prepared.reference, self.prepared.moment
-        pictured = self.pictured(release)
+        view = self.pictured(release)
         if self.private is None:
-            return Outcome(reference, moment, release, pictured=pictured)
+            return Outcome(reference, moment, release, pictured=view)
         units = self.private.units
         true_moments = units[:, None, None] * self.private.made.moments
-        return Outcome(reference, moment, release.times(units), true_moments, pictured)
+        return Outcome(reference, moment, release.times(units), true_moments, view)
 
     def pictured(self, release: Release) -> Pictured | None:
-        """Return what each release publishes of the rows, in that draw's own units, if anything."""
+        """Return the public data on rows in each release, in its own units; None without any."""
         plan = self.plan
         if plan is None:
             return None
@@ -254,7 +233,7 @@ class CellTrials(Trials):
         if not plan.cells:
             return Pictured((), release.components, rows, true, codes)
         assert isinstance(self.streams, Named)
-        # a stream of its own: a picture changes no number of the directions
+        # Use a separate stream, so that a published chart never changes the directions.
         label = f"picture of {self.streams.label}"
         draws = Draws.trials(self.streams.seed, label, self.streams.trials)
         noise, law = PictureNoise.drawn(plan, draws), self.mechanism.free_noise(self.calibration)
@@ -270,7 +249,7 @@ class CellTrials(Trials):
 
 
 def part_of(cell: Cell, prepared: Measured) -> CellTrials:
-    """Return what a cell draws, in one block.
+    """Return the trials of a cell as one block.
 
     Raises
     ------
@@ -279,7 +258,7 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
     """
     mechanism = cell.mechanism
     mechanism.check(cell.problem, cell.budget, rows=prepared.serves(mechanism))
-    # by key and not by variant or epsilon: one draw serves every setting of a mechanism
+    # Name random streams by the mechanism alone, so that all its settings use the same numbers.
     streams = Named(cell.seed, mechanism.key, cell.trials)
     if cell.private is not None:
         private = private_draws(cell, prepared)
@@ -290,7 +269,7 @@ def part_of(cell: Cell, prepared: Measured) -> CellTrials:
             streams,
             prepared=prepared,
             private=private,
-            # a search has many budgets, and what each of them costs takes long
+            # Without a published chart skip accounting, which is slow at a search's many budgets.
             plan=None if cell.picture is None else _account(cell).plan,
         )
     account = _account(cell)
@@ -310,13 +289,13 @@ def _account(cell: Cell) -> CellAccount:
 
 
 def parts_of(cell: Cell, prepared: Measured, most: int | None = None) -> Iterator[CellTrials]:
-    """Yield what a cell draws, block by block; see `in_blocks`."""
+    """Yield the trials of a cell, block by block; see `in_blocks`."""
     for block in in_blocks(cell, most):
         yield part_of(block, prepared)
 
 
 def evaluate(cell: Cell, prepared: Measured) -> Outcome:
-    """Return all trials of a cell beside the reference; memory is that of all of them.
+    """Return all trials of a cell with their reference, all in memory at once.
 
     Raises
     ------
@@ -328,16 +307,16 @@ def evaluate(cell: Cell, prepared: Measured) -> Outcome:
 
 
 def in_blocks(cell: Cell, most: int | None = None) -> list[Cell]:
-    """Return the cell in parts to be run one after the other.
+    """Split the trials of a cell into parts that run one after the other.
 
-    Large matrices are taken a few draws at a time, in memory that the next ones use again: the
-    same numbers, as every draw has its own stream.
+    Large matrices are simulated a few at a time, so that their memory is reused. The numbers stay
+    the same, because every trial has its own stream.
 
     Parameters
     ----------
     cell : Cell
     most : int, optional
-        Trials in a part; as many as memory holds if not given.
+        Number of trials in a part; by default as many as fit in memory.
     """
     d, trials = cell.problem.d, cell.trials
     if most is None:
@@ -349,14 +328,14 @@ def in_blocks(cell: Cell, most: int | None = None) -> list[Cell]:
 
 
 def pilot_draws(d: int, trials: int) -> int:
-    """Return how many draws tell what the others take, or 0 where all are done in no time."""
+    """Return how many trials to time first, or 0 if all are fast."""
     few = 1 if d >= BATCHED_BELOW else 20
     return few if trials >= 5 * few and trials * d**2 >= 1_000_000 else 0
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A variant that could not run, and why.
+    """A variant that could not run, and the reason.
 
     Attributes
     ----------
@@ -364,7 +343,7 @@ class Skipped:
         Text of the variant.
     reason : str
     late : bool
-        Whether it could run and would take longer than it may.
+        Whether the variant could run but would exceed the time limit.
     """
 
     mechanism: str
@@ -374,7 +353,7 @@ class Skipped:
 
 @dataclass(frozen=True, eq=False)
 class ResolvedSetting:
-    """One setting, resolved once: what everything after it takes its values from.
+    """One resolved setting, from which all later steps take their values.
 
     Attributes
     ----------
@@ -383,9 +362,9 @@ class ResolvedSetting:
     problem : Problem
     budget : Budget
     cells : tuple of Cell
-        One for each variant that can run.
+        One cell for each variant that can run.
     skipped : tuple of Skipped
-        The variants that cannot, and why.
+        Variants that cannot run, and the reasons.
     """
 
     prepared: Measured
@@ -395,29 +374,51 @@ class ResolvedSetting:
     cells: tuple[Cell, ...]
     skipped: tuple[Skipped, ...]
 
+    @property
+    def place(self) -> dict[str, str | float]:
+        """The columns that identify the setting in a table of trials."""
+        return {
+            "table": self.prepared.name,
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "k": self.problem.k,
+            "n": self.problem.n,
+            "row_bound": self.prepared.row_bound,
+            "relation": str(self.problem.relation),
+        }
+
+
+def takes_rows(measured: Measured, settings: Settings) -> bool:
+    """Return whether a variant or the published chart needs rows and the table has them.
+
+    Rows for another n are generated only if this is true.
+    """
+    asks = any(one.needs_rows and measured.serves(one) for one in variants_of(settings))
+    return asks or (bool(settings.picture) and measured.has_rows)
+
 
 def variants_of(settings: Settings) -> list[Mechanism]:
-    """Return the variants that a setting names; who supplies its directions is checked too.
+    """Return the variants that a setting names, after checking the supplier of directions.
 
     Raises
     ------
     InvalidSetting
-        If a variant is not legal, or the directions name what can never supply them.
+        If a variant is not legal, or the named supplier can never supply directions.
     """
     check_supplier(settings.directions)
     return parse_variants(settings.mechanisms)
 
 
 def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> ResolvedSetting:
-    """Return one setting with its problem, its budget and its cells.
+    """Resolve one setting into its problem, budget and cells.
 
     Parameters
     ----------
     prepared : Measured
     settings : Settings
     strict : bool
-        Whether a variant that was named and cannot run is an error; otherwise,
-        like one that was not named, it is skipped with its reason.
+        Whether a named variant that cannot run is an error. Otherwise the variant is skipped with
+        its reason, like one that was not named.
 
     Raises
     ------
@@ -426,19 +427,19 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Reso
     """
     problem, budget = prepared.problem(settings), prepared.budget(settings)
     trials = range(settings.trials)
-    # who asks for all gets all that can run; who names one wants that one, or to hear why not
-    named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
+    # Take all mechanisms that can run. If a named mechanism cannot run, give the reason.
+    choices = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     cells: list[Cell] = []
-    skipped: list[Skipped] = []
+    skips: list[Skipped] = []
     for mechanism in variants_of(settings):
         cell = cell_at(prepared, settings, mechanism, trials)
         if isinstance(cell, Cell):
             cells.append(cell)
-        elif strict and mechanism in named:
+        elif strict and mechanism in choices:
             raise CannotRun(mechanism.text, cell)
         else:
-            skipped.append(Skipped(mechanism.text, cell))
-    return ResolvedSetting(prepared, settings, problem, budget, tuple(cells), tuple(skipped))
+            skips.append(Skipped(mechanism.text, cell))
+    return ResolvedSetting(prepared, settings, problem, budget, tuple(cells), tuple(skips))
 
 
 # Private preparations ------------------------------------------------------------------------
@@ -446,13 +447,13 @@ def plan(prepared: Measured, settings: Settings, *, strict: bool = True) -> Reso
 
 @dataclass(frozen=True, eq=False)
 class PrivateDraws:
-    """One private preparation for each draw, and the mechanism that comes after it.
+    """One private preparation per trial, and the mechanism that follows it.
 
     Attributes
     ----------
     mechanism : Mechanism
     calibration : Calibration
-        Of the mechanism, on what the preparation leaves.
+        Calibration of the mechanism, on the budget left by the preparation.
     raw : ndarray of shape (n, d)
     public : Transform
     made : dpviz.preparation.draws.PreparedDraws
@@ -472,17 +473,17 @@ class PrivateDraws:
 
     @property
     def units(self) -> FloatArray:
-        """The squared row bound of each draw in those of the reference, shape (trials,)."""
+        """Squared row-norm bound of each trial over the reference's, shape (trials,)."""
         unit = self.public.row_bound if np.isfinite(self.public.row_bound) else 1.0
-        squared: FloatArray = np.square(self.made.unit / unit)
-        return squared
+        units: FloatArray = np.square(self.made.unit / unit)
+        return units
 
     def rows(self, index: int) -> FloatArray:
-        """Return the bounded rows of one draw, shape (n, d)."""
+        """Return the bounded rows of one trial, shape (n, d)."""
         return self.made.bounded(self.raw, self.public, index)
 
     def transform(self, index: int, before: Transform) -> Transform:
-        """Return how other rows are prepared in one draw, as far as that is released."""
+        """Return one trial's preparation of other rows, as far as the preparation is released."""
         scale = self.made.scale[index] * self.made.unit[index]
         return replace(before, center=self.made.center[index], scale=scale)
 
@@ -493,10 +494,10 @@ def private_draws(cell: Cell, prepared: Measured) -> PrivateDraws:
     Raises
     ------
     CannotRun
-        If the preparation leaves nothing usable.
+        If the preparation leaves no usable budget.
     """
     if cell.private is None or prepared.raw is None or prepared.public is None:
-        raise RuntimeError("a private preparation needs a table that was prepared for it")
+        raise RuntimeError("the table must be loaded with the settings of the private preparation")
     mechanism, problem, raw = cell.mechanism, cell.problem, prepared.raw
     whole = behind_preparation(mechanism, problem, cell.budget, cell.private, cell.picture)
     calibration = mechanism.calibrate(problem, whole.rest)
@@ -509,5 +510,5 @@ def private_draws(cell: Cell, prepared: Measured) -> PrivateDraws:
     public = replace(prepared.public, edge=edge)
     steps = Draws.trials(cell.seed, "prepare", cell.trials)
     with one_blas_thread():
-        made = run(raw, public, whole.preparation, steps, people=problem.n)
-    return PrivateDraws(mechanism, calibration, raw, public, made)
+        rows = run(raw, public, whole.preparation, steps, people=problem.n)
+    return PrivateDraws(mechanism, calibration, raw, public, rows)

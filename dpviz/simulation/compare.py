@@ -1,4 +1,4 @@
-"""What a run found: one variant in one setting, and every chosen one side by side."""
+"""Results of a run: one variant in one setting, and all chosen variants side by side."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dpviz.accounting.accounting import Spent
 from dpviz.core.arrays import FloatArray, on_the_simplex
-from dpviz.core.cancelling import in_threads
 from dpviz.core.eigen import top_eigen
 from dpviz.core.errors import CannotRun
 from dpviz.core.metrics import (
@@ -57,7 +55,7 @@ from dpviz.simulation.picture.account import SHARE
 from dpviz.simulation.picture.counting import Picture
 from dpviz.simulation.picture.quality import Pictured
 from dpviz.simulation.predict import components_found
-from dpviz.simulation.simulate import Cell, simulate, unless_failed
+from dpviz.simulation.simulate import Cell, simulate
 
 TABLE_COLUMNS = (
     "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation",
@@ -68,15 +66,15 @@ _LARGE = 1_000
 _SMALLER = 800
 
 
-# What one variant did -------------------------------------------------------------------------
+# Results of one variant -----------------------------------------------------------------------
 
 
 _ALL_THE_WAY = 0.995
-"""From here on a bias is shown as 100 per cent, and not spoken of."""
+"""A bias from this value on is shown as 100 per cent, without a hint."""
 
 
 def bias_of(cell: Cell, prepared: Measured) -> float | None:
-    """Return the recovery of a release of a cell without noise, see `Result.bias`."""
+    """Return the recovery of a cell's release without noise; see `Result.bias`."""
     chance = chance_share(prepared.reference, cell.problem.k)
     if cell.private is not None or nothing_to_recover(chance):
         return None
@@ -85,7 +83,7 @@ def bias_of(cell: Cell, prepared: Measured) -> float | None:
     target = mechanism.target(data, cell.problem, cell.budget)
     if target is None:
         return None
-    # the moment keeps its own components
+    # Use `prepared.moment`, because it caches its eigenvectors.
     moment = prepared.moment if target is data else target
     if moment is reference:
         return 1.0
@@ -95,7 +93,7 @@ def bias_of(cell: Cell, prepared: Measured) -> float | None:
 
 
 def hint_of(aim: Aim, bias: float | None) -> str | None:
-    """Return an aim and its bias in words, None where it leads all the way or nothing is known."""
+    """Describe an aim and its bias; None if the bias is negligible or unknown."""
     if bias is None or bias >= _ALL_THE_WAY:
         return None
     what = "rows within their bound" if aim is Aim.COMPONENTS else str(aim)
@@ -104,7 +102,7 @@ def hint_of(aim: Aim, bias: float | None) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one variant did in one setting.
+    """The results of one variant in one setting.
 
     Attributes
     ----------
@@ -114,27 +112,27 @@ class Result:
     status : Status
     metrics : dict of str to ndarray of shape (trials,)
     eigenvalues : ndarray of shape (trials, d) or None
-        Of the released matrices.
+        Eigenvalues of the released matrices.
     captured_each : ndarray of shape (trials, k)
         Variance along each released direction.
     angles : ndarray of shape (trials, k)
         Principal angles, radians, ascending.
     components : ndarray of shape (trials, d, k)
     edges : (float, float) or None
-        Limits of the noise's own spectrum.
+        Limits of the noise spectrum.
     threshold : float or None
-        Variance below which the noise hides a lone component, for large d.
+        Variance below which the noise hides a single component, for large d.
     trace : ndarray of shape (trials, steps) or None
-        Of a sampler that only converges.
+        Trace of the chains of a sampler that only converges.
     aim : Aim
-        What a release would hold without noise.
+        The release without noise.
     bias : float or None
-        Recovery of such a release, which no epsilon lifts while it aims at the same; None where
-        nothing is aimed at or can be recovered, and behind a private preparation.
+        Recovery of a release without noise, which no epsilon exceeds with the same aim. None if the
+        release has no aim, nothing can be recovered, or the preparation is private.
     before : dict of str to ndarray of shape (trials,), or None
-        The same metrics of the same releases as they were, where all else is after post-processing.
+        The metrics before post-processing, if the other fields are post-processed.
     pictures : tuple of Picture
-        What each draw publishes of the rows; empty where nothing is.
+        Published rows of each trial; empty if none.
     """
 
     mechanism: Mechanism
@@ -156,43 +154,43 @@ class Result:
 
     @property
     def hint(self) -> str | None:
-        """What it aims at and how far that can lead, where it is not all the way; else None."""
+        """The aim and the recovery that it can reach, if that is not full recovery; else None."""
         return hint_of(self.aim, self.bias)
 
     @property
     def diagnostics(self) -> dict[str, float]:
-        """What a reader needs to judge an approximate sampler, by name."""
+        """Values for judging an approximate sampler, keyed by name."""
         return {} if self.trace is None else self.mechanism.diagnose(self.trace)
 
     @cached_property
     def summaries(self) -> dict[str, Summary]:
-        """Summary of each metric over the draws."""
+        """Summary of each metric over the trials."""
         return {key: summarise(values) for key, values in self.metrics.items()}
 
 
 def run_cell(
     cell: Cell, prepared: Measured, metrics: Iterable[str | Metric] = tuple(METRICS)
 ) -> Result:
-    """Draw the trials of a cell and measure them."""
+    """Simulate the trials of a cell and measure them."""
     account = account_of(cell.mechanism, cell.problem, cell.budget, cell.private, cell.picture)
-    wanted = [*metrics]
+    keys = [*metrics]
     aim = cell.mechanism.aims_at(cell.problem, cell.budget)
-    # the same bytes whatever the number of workers, as for the draws
+    # Use one thread, as for the trials, because the bytes must not depend on the number of workers.
     with one_blas_thread():
         bias = bias_of(cell, prepared)
 
     def found(part: CellTrials, release: Release) -> Result:
         outcome, before = part.outcome(release), None
-        pictured = outcome.pictured
+        view = outcome.pictured
         if cell.free:
-            before = measure(outcome, wanted)
+            before = measure(outcome, keys)
             outcome = processed(cell, part, outcome)
         return Result(
             mechanism=cell.mechanism,
             claimed=account.claimed,
             spent=account.spent,
             status=account.status,
-            metrics=measure(outcome, wanted),
+            metrics=measure(outcome, keys),
             eigenvalues=outcome.release.eigenvalues,
             captured_each=outcome.captured_each,
             angles=outcome.angles,
@@ -203,7 +201,7 @@ def run_cell(
             aim=aim,
             bias=bias,
             before=before,
-            pictures=pictured.pictures if isinstance(pictured, Pictured) else (),
+            pictures=view.pictures if isinstance(view, Pictured) else (),
         )
 
     return joined(list(simulate(parts_of(cell, prepared), found)))
@@ -212,20 +210,26 @@ def run_cell(
 def attempt(
     cell: Cell, prepared: Measured, metrics: Iterable[str | Metric] = tuple(METRICS)
 ) -> Result | CannotRun:
-    """Return what `run_cell` does, or why somebody else's mechanism fails in a draw."""
-    return unless_failed(cell.mechanism, lambda: run_cell(cell, prepared, metrics))
+    """Return the result of `run_cell`, or why an external mechanism failed in a trial."""
+    try:
+        return run_cell(cell, prepared, metrics)
+    except CannotRun as error:
+        # dpviz's mechanisms report early that they cannot run, so a failure in a trial is a bug.
+        if cell.mechanism.ours:
+            raise
+        return error
 
 
 class TooLong(CannotRun):
-    """Draws would take longer than they may."""
+    """Simulations would exceed the time limit."""
 
 
 Draw = Callable[[Cell, Measured, Sequence[str | Metric]], Result | CannotRun]
-"""What draws a cell and measures it."""
+"""A function that simulates a cell and measures it."""
 
 
 def first_draws(result: Result, most: int) -> Result:
-    """Return a result as if only its first draws had been made."""
+    """Return a result with only its first trials."""
 
     def of(values: FloatArray | None) -> FloatArray | None:
         return None if values is None else values[:most]
@@ -244,7 +248,7 @@ def first_draws(result: Result, most: int) -> Result:
 
 
 def joined(chunks: Sequence[Result]) -> Result:
-    """Return one result from chunks of trials of the same cell, in order."""
+    """Join the results of chunks of one cell's trials, in order."""
     first = chunks[0]
     if len(chunks) == 1:
         return first
@@ -269,14 +273,13 @@ def joined(chunks: Sequence[Result]) -> Result:
     )
 
 
-# What post-processing adds: after a release it costs no privacy. Directions: where the noise along
-# directions is known, features are weighed by the released diagonal (`dpviz.mechanisms._weighing`).
-# No rule that turns with its input does better under rotation-invariant noise than the leading
-# eigenvectors of the noisy matrix, so the basis, in which features differ, is all there is to gain
-# from. Variances: a released matrix is brought to the nearest one without negative eigenvalues
-# whose trace is one that rows within their bound can have. Its eigenvectors stay, and as both
-# conditions are convex and hold for what was released with noise, it is never farther from that in
-# the Frobenius norm than before.
+# Post-processing costs no privacy. Directions: if the noise along directions is known, features are
+# weighed by the released diagonal (`dpviz.mechanisms._weighing`). Under rotation-invariant noise no
+# rotation-equivariant rule beats the leading eigenvectors of the noisy matrix. So only a rule that
+# treats features differently can help. Variances: a released matrix becomes the nearest matrix
+# without negative eigenvalues whose trace is possible for rows within their bound. Its eigenvectors
+# do not change. Both conditions are convex and hold for the matrix before noise, so the error in
+# the Frobenius norm never grows.
 
 WHY_THE_BASIS = (
     "No rule that treats all directions alike does better than the leading directions of the noisy "
@@ -287,18 +290,18 @@ WHY_THE_BASIS = (
 def processed(cell: Cell, part: CellTrials, outcome: Outcome) -> Outcome:
     """Return an outcome of a cell after post-processing.
 
-    Behind a private preparation each draw has a noise and a bound of its own: variances are only
-    kept from being negative there.
+    With a private preparation, noise and bound differ in each trial. Variances are then only made
+    non-negative.
 
     """
-    # the exact answer is there to compare with: it stays as it is
+    # The exact results are only for comparison, so they do not change.
     if cell.mechanism.info.guarantee == "none":
         return outcome
     release = outcome.release
     most = np.full(len(release.components), math.inf)
     if cell.private is None:
         release = weighed(cell.mechanism, part.calibration, release)
-        # rows clipped at a radius are no longer than that
+        # Rows clipped at a radius are at most as long as this radius.
         reach = cell.problem.domain.radius if release.radius is None else release.radius
         most[:] = np.square(reach)
     if release.matrix is None:
@@ -310,19 +313,19 @@ def processed(cell: Cell, part: CellTrials, outcome: Outcome) -> Outcome:
     return replace(outcome, release=release)
 
 
-# Side by side ---------------------------------------------------------------------------------
+# Comparison of all mechanisms at one setting --------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Every chosen variant side by side in one setting.
+    """Results of all chosen variants in one setting, side by side.
 
     Attributes
     ----------
     plan : ResolvedSetting
     results : tuple of Result
     share : float
-        How much of the work is done; 1 where it is whole.
+        Share of the work that is done; 1 if complete.
     """
 
     plan: ResolvedSetting
@@ -351,20 +354,20 @@ class Comparison:
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """The variants that cannot run, and why."""
+        """The variants that cannot run, and the reasons."""
         return self.plan.skipped
 
     @property
     def assumed_public(self) -> tuple[str, ...]:
-        """What was taken from the data without protection, or is shown beside the releases."""
-        shown = (item for result in self.results for item in result.mechanism.assumed_public)
-        return (*self.prepared.assumed_public, *shown)
+        """Facts taken from the data without protection, or shown with the releases."""
+        facts = (item for result in self.results for item in result.mechanism.assumed_public)
+        return (*self.prepared.assumed_public, *facts)
 
     def components_found(self, result: Result) -> int | None:
-        """Return how many components a noisy matrix shows turned by less than 45 degrees.
+        """Return how many components of a noisy matrix are turned by less than 45 degrees.
 
-        As predicted without a draw (`dpviz.simulation.predict.components_found`); None for releases
-        that are no matrix, for noise without a limiting law and behind a private preparation.
+        Predicted without simulation (`dpviz.simulation.predict.components_found`). None if the
+        release is not a matrix, for noise without a limiting law and with a private preparation.
         """
         mechanism = result.mechanism
         if mechanism.info.release != "matrix" or self.prepared.raw is not None:
@@ -376,18 +379,9 @@ class Comparison:
 
     def table(self) -> pd.DataFrame:
         """Return one row per variant, trial and metric, with `TABLE_COLUMNS`."""
-        setting = {
-            "table": self.prepared.name,
-            "epsilon": self.budget.epsilon,
-            "delta": self.budget.delta,
-            "k": self.problem.k,
-            "n": self.problem.n,
-            "row_bound": self.prepared.row_bound,
-            "relation": str(self.problem.relation),
-        }
         parts = [
             pd.DataFrame(
-                setting
+                self.plan.place
                 | {
                     "mechanism": result.mechanism.text,
                     "trial": np.arange(len(values)),
@@ -404,38 +398,38 @@ class Comparison:
         return pd.concat(parts, ignore_index=True)
 
 
-def _beside(chosen: ResolvedSetting, found: Sequence[Result | CannotRun]) -> Comparison:
-    """Return what the first cells of a setting did, side by side; who failed is skipped."""
-    ran = [(cell, one) for cell, one in zip(chosen.cells, found, strict=False)
+def _beside(setting: ResolvedSetting, answers: Sequence[Result | CannotRun]) -> Comparison:
+    """Return the comparison of the cells that have run; failed cells are skipped."""
+    ran = [(cell, one) for cell, one in zip(setting.cells, answers, strict=False)
            if isinstance(one, Result)]  # fmt: skip
-    failed = [
+    failures = [
         Skipped(one.mechanism, one.reason, isinstance(one, TooLong))
-        for one in found
+        for one in answers
         if isinstance(one, CannotRun)
     ]
-    skipped = (*chosen.skipped, *failed)
-    chosen = replace(chosen, cells=tuple(cell for cell, _ in ran), skipped=skipped)
-    return Comparison(chosen, tuple(one for _, one in ran))
+    skips = (*setting.skipped, *failures)
+    setting = replace(setting, cells=tuple(cell for cell, _ in ran), skipped=skips)
+    return Comparison(setting, tuple(one for _, one in ran))
 
 
-def with_others(chosen: ResolvedSetting, moved: Comparison, equal: Comparison) -> Comparison:
-    """Return the comparison of a setting from two: of noise that follows its shares, and the rest.
+def with_others(setting: ResolvedSetting, following: Comparison, equal: Comparison) -> Comparison:
+    """Merge two comparisons of a setting: mechanisms whose noise follows its shares, and others.
 
     Parameters
     ----------
-    chosen : ResolvedSetting
-    moved : Comparison
-        With its shares, of the mechanisms whose noise follows them.
+    setting : ResolvedSetting
+    following : Comparison
+        Comparison with the setting's shares, of the mechanisms whose noise follows the shares.
     equal : Comparison
-        With equal shares; the noise of the others is the same in both.
+        Comparison with equal shares; the noise of other mechanisms is the same in both.
     """
     still = [one for one in equal.results if not one.mechanism.follows_allocation]
-    results = {one.mechanism: one for one in (*still, *moved.results)}
-    cells = tuple(cell for cell in chosen.cells if cell.mechanism in results)
-    follow = {one.text for one in variants_of(chosen.settings) if one.follows_allocation}
-    skipped = [one for one in equal.skipped if one.mechanism not in follow]
-    chosen = replace(chosen, cells=cells, skipped=(*skipped, *moved.skipped))
-    return Comparison(chosen, tuple(results[cell.mechanism] for cell in cells))
+    results = {one.mechanism: one for one in (*still, *following.results)}
+    cells = tuple(cell for cell in setting.cells if cell.mechanism in results)
+    follow = {one.text for one in variants_of(setting.settings) if one.follows_allocation}
+    skips = [one for one in equal.skipped if one.mechanism not in follow]
+    setting = replace(setting, cells=cells, skipped=(*skips, *following.skipped))
+    return Comparison(setting, tuple(results[cell.mechanism] for cell in cells))
 
 
 def compare(
@@ -456,186 +450,140 @@ def compare(
     prepared : Measured
     settings : Settings
     progress : callable, optional
-        Called with (done, total, what comes next) before each cell.
+        A function called with (done, total, next mechanism) before each cell.
     on_estimate : callable, optional
-        Called once with the seconds that the rest is expected to take, judged by the first draws
-        of every mechanism, which count among the results; where there are too few draws for that
-        and many features, by a smaller matrix, before anything is drawn.
+        A function called once with the expected remaining seconds, judged by the first trials of
+        every mechanism, which count as results. With too few trials and many features, the call is
+        made before any simulation, judged by a smaller matrix.
     memory : callable, optional
-        Called once, before anything is drawn, with about the most bytes that it takes beside the
-        table. What this machine has not the memory for cannot run.
+        A function called once before any simulation, with an estimate of the most bytes needed
+        beside the table. Cells that exceed this machine's memory cannot run.
     metrics : sequence of str or Metric
-        What is measured: names of `dpviz.core.metrics.METRICS`, or others.
+        Metrics to measure: names of `dpviz.core.metrics.METRICS`, or custom metrics.
     strict : bool
-        Whether a named mechanism that cannot run is an error; otherwise it is among the skipped.
+        Whether a named mechanism that cannot run is an error; otherwise it is skipped.
     draw : callable
-        Draws a cell, or finds it where it is kept; `attempt` if not given.
+        A function that simulates a cell, or returns its stored result; `attempt` if not given.
 
     Raises
     ------
     CannotRun
-        If ``strict`` and a named mechanism cannot run, or none is left: one of somebody else that
-        fails in a draw is among the skipped, with its reason.
+        If ``strict`` and a named mechanism cannot run, or no mechanism is left. An external
+        mechanism that fails in a trial is skipped, with its reason.
     """
-    chosen = plan(prepared, settings, strict=strict)
-    if memory is not None and chosen.cells:
-        memory(max(memory_of(cell, prepared) for cell in chosen.cells))
+    setting = plan(prepared, settings, strict=strict)
+    if memory is not None and setting.cells:
+        memory(max(memory_of(cell, prepared) for cell in setting.cells))
     few = pilot_draws(prepared.d, settings.trials) if on_estimate is not None else 0
     if on_estimate is not None and not few and prepared.d >= _LARGE:
-        on_estimate(_by_size(prepared.d, sum(len(cell.trials) for cell in chosen.cells)))
-    started = time.monotonic()
-    # before and after the first draws, and after every cell
-    for done, grown in enumerate(steps(chosen, metrics, first=few, draw=draw), start=-bool(few)):
-        answer = grown
-        if on_estimate is not None and few and not done:
-            on_estimate((time.monotonic() - started) * (settings.trials - few) / few)
-        if progress is not None and 0 <= done < len(chosen.cells):
-            progress(done, len(chosen.cells), chosen.cells[done].mechanism.text)
-    if strict and chosen.cells and not answer.results:
-        failed = answer.skipped[len(chosen.skipped)]  # nothing is left to compare
-        raise CannotRun(failed.mechanism, failed.reason)
+        on_estimate(_by_size(prepared.d, sum(len(cell.trials) for cell in setting.cells)))
+    start = time.monotonic()
+    # Yield a comparison before and after the first trials, and then after every cell.
+    for count, comparison in enumerate(
+        steps(setting, metrics, first=few, draw=draw), start=-bool(few)
+    ):
+        answer = comparison
+        if on_estimate is not None and few and not count:
+            on_estimate((time.monotonic() - start) * (settings.trials - few) / few)
+        if progress is not None and 0 <= count < len(setting.cells):
+            progress(count, len(setting.cells), setting.cells[count].mechanism.text)
+    if strict and setting.cells and not answer.results:
+        failure = answer.skipped[len(setting.skipped)]  # No mechanism could be compared.
+        raise CannotRun(failure.mechanism, failure.reason)
     return answer
 
 
 def steps(
-    chosen: ResolvedSetting,
+    setting: ResolvedSetting,
     metrics: Sequence[str | Metric] = tuple(METRICS),
     *,
     first: int = 0,
     most: int | None = None,
     draw: Draw = attempt,
 ) -> Iterator[Comparison]:
-    """Yield the comparison of a setting as it grows, from nothing on; the last is whole.
+    """Yield growing comparisons of a setting, from an empty to the complete one.
 
     Parameters
     ----------
-    chosen : ResolvedSetting
-        Of `dpviz.simulation.cells.plan`.
+    setting : ResolvedSetting
+        Result of `dpviz.simulation.cells.plan`.
     metrics : sequence of str or Metric
     first : int
-        Draws of every mechanism that are made before all others, and are yielded first.
+        Number of trials of every mechanism that are run and yielded before all other trials.
     most : int, optional
-        Draws between two answers; those of one mechanism if not given.
+        Number of trials between two results; by default the trials of one mechanism.
     draw : callable
-        As in `compare`.
+        The same parameters as in `compare`.
     """
-    prepared, cells = chosen.prepared, chosen.cells
+    table, cells = setting.prepared, setting.cells
     results: list[Result | CannotRun] = []
-    yield replace(_beside(chosen, results), share=0.0 if cells else 1.0)
+    yield replace(_beside(setting, results), share=0.0 if cells else 1.0)
     if first:
         early = [replace(cell, trials=cell.trials[:first]) for cell in cells]
-        results += [draw(cell, prepared, metrics) for cell in early]
-        yield replace(_beside(chosen, results), share=0.01 if cells else 1.0)
+        results += [draw(cell, table, metrics) for cell in early]
+        yield replace(_beside(setting, results), share=0.01 if cells else 1.0)
     for place, cell in enumerate(cells):
         parts = results[place : place + 1]
         rest = replace(cell, trials=cell.trials[first:])
         for block in in_blocks(rest, most or max(len(rest.trials), 1)):
             if parts and isinstance(parts[-1], CannotRun):
                 break
-            parts.append(draw(block, prepared, metrics))
+            parts.append(draw(block, table, metrics))
             if most and block.trials.stop < cell.trials.stop:
                 share = max(0.01, (place + block.trials.stop / cell.trials.stop) / len(cells))
-                yield replace(_beside(chosen, results), share=share)
+                yield replace(_beside(setting, results), share=share)
         last = parts[-1]
         whole = [part for part in parts if isinstance(part, Result)]
         results[place : place + 1] = [last if isinstance(last, CannotRun) else joined(whole)]
-        yield replace(_beside(chosen, results), share=(place + 1) / len(cells))
+        yield replace(_beside(setting, results), share=(place + 1) / len(cells))
 
 
 def _by_size(d: int, draws: int) -> float:
-    """Return about what so many draws take, from one decomposition of a smaller matrix."""
+    """Estimate the seconds for a number of trials, from one decomposition of a smaller matrix."""
     matrix = generator(0, "foretell").standard_normal((1, _SMALLER, _SMALLER))
-    started = time.monotonic()
+    start = time.monotonic()
     top_eigen(matrix + matrix.transpose(0, 2, 1), 2)
-    # noise, two norms and a rotation take about as long again as the decomposition
-    return 2 * draws * (time.monotonic() - started) * (d / _SMALLER) ** 3
+    # Noise, two norms and a rotation take about as long as an eigenvalue decomposition.
+    return 2 * draws * (time.monotonic() - start) * (d / _SMALLER) ** 3
 
 
-# Along epsilon ----------------------------------------------------------------------------------
-
-
-def along(
-    prepared: Measured,
-    settings: Settings,
-    epsilons: Sequence[float],
-    metrics: Sequence[str | Metric] = tuple(METRICS),
-    *,
-    workers: int = 1,
-) -> Iterator[Comparison]:
-    """Yield every mechanism side by side at each epsilon, in order.
-
-    Parameters
-    ----------
-    prepared : Measured
-    settings : Settings
-        All but epsilon. What cannot run is skipped, named or not, as is what fails in a draw.
-    epsilons : sequence of float
-    metrics : sequence of str or Metric
-    workers : int
-        Threads, which share the mechanisms of all epsilons, so that none waits for a slow one at
-        each. LAPACK lets others run while it works, and the numbers do not change. With one each
-        epsilon is drawn when it is asked for.
-    """
-    at = [replace(settings, epsilon=epsilon) for epsilon in epsilons]
-    draw: Draw = attempt
-    if workers > 1:
-        alike: dict[Mechanism, list[Cell]] = {}
-        for setting in at:
-            for cell in plan(prepared, setting, strict=False).cells:
-                alike.setdefault(cell.mechanism, []).append(cell)
-        # Samplers take the longest: with them last one thread would end alone.
-        shared = sorted(
-            alike.values(), key=lambda cells: cells[0].mechanism.info.release == "matrix"
-        )
-        with one_blas_thread():
-            parts = in_threads(
-                lambda cells: [(cell, attempt(cell, prepared, metrics)) for cell in cells],
-                shared,
-                workers,
-            )
-        drawn = dict(pair for part in parts for pair in part)
-
-        def draw(cell: Cell, prepared: Measured, metrics: Sequence[str | Metric]) -> Any:
-            return drawn[cell]
-
-    for setting in at:
-        yield compare(prepared, setting, metrics=metrics, strict=False, draw=draw)
+# Charts published with a release ---------------------------------------------------------------
 
 
 def pictured(comparison: Comparison) -> dict[Mechanism, Result]:
-    """Return what each mechanism publishes where a picture shares its budget: one draw of it."""
-    prepared, settings = comparison.prepared, comparison.settings
-    if not isinstance(prepared, Prepared):
+    """Return one release of each mechanism, simulated with a chart that shares its budget."""
+    table, settings = comparison.prepared, comparison.settings
+    if not isinstance(table, Prepared):
         return {}
     if settings.picture:
         return {result.mechanism: result for result in comparison.results}
     private = math.fsum(settings.private_shares.values())
-    # of what a preparation leaves, and the directions keep what they need
+    # Leave enough of the budget for the preparation and for the directions.
     share = min(SHARE * (1 - private), MOST_SHARED - private)
-    # a claim that fails protects no picture either; and a numeric account takes seconds at each of
-    # some thirty epsilons: who asks for a picture by the settings waits
-    chosen = tuple(
+    # Show no chart for a mechanism whose claim fails, and none with numeric accounting: it takes
+    # seconds at each of about thirty epsilons, for which a visitor would have to wait.
+    mechanisms = tuple(
         result.mechanism
         for result in comparison.results
         if result.status.verdict.counts
         and not is_numeric(result.mechanism, comparison.problem, comparison.budget)
     )
-    if share <= 0 or not chosen:
+    if share <= 0 or not mechanisms:
         return {}
-    settings = replace(settings, picture=share, mechanisms=chosen, trials=1)
-    compared = compare(prepared, settings, metrics=("fidelity", "class_picture"), strict=False)
-    return {result.mechanism: result for result in compared.results}
+    settings = replace(settings, picture=share, mechanisms=mechanisms, trials=1)
+    publication = compare(table, settings, metrics=("fidelity", "class_picture"), strict=False)
+    return {result.mechanism: result for result in publication.results}
 
 
 def errors_of_pictures(published: Mapping[Mechanism, Result]) -> dict[Mechanism, float]:
-    """Return how far noise may put each published picture off, from its numbers alone.
+    """Return the expected error of each published chart, from its released numbers alone.
 
-    A simulation, a tenth of a second each; of ellipses nothing that is released says it.
+    Each chart is simulated in a tenth of a second. Ellipses release nothing that shows the error.
     """
     errors = {}
     for mechanism, result in published.items():
         for picture in result.pictures[:1]:
-            # a stream of its own: what is said of a picture draws nothing from its noise
+            # Use a separate stream, because the estimate must not depend on the chart's noise.
             rng = generator(0, "expected", picture.plan.cells)
             error = quality.expected(picture, rng)
             if error is not None:

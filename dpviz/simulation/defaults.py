@@ -1,9 +1,9 @@
-"""The mechanisms to take when nobody names one.
+"""Choose mechanisms if the user names none.
 
-Each mechanism declares how strongly it is advised in a setting (`Mechanism.advised_rank`); the
-rule takes the strongest that can run. The ranks follow measured regret:
-``python -m benchmarks.defaults`` writes docs/defaults.md, where this rule stands beside every
-single mechanism. Where a guess of the spectrum is public, what is predicted to keep most is taken.
+Each mechanism declares how strongly it is advised in a setting (`Mechanism.advised_rank`). The rule
+takes the highest rank that can run. The ranks follow measured regret: ``python -m
+benchmarks.defaults`` writes docs/defaults.md, which compares this rule with every single mechanism.
+If a guess of the spectrum is public, the mechanism predicted to capture most is taken.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def advised(
     *,
     matrix: bool = False,
     rows: bool = False,
-    array: bool = True,
+    again: bool = True,
 ) -> Mechanism:
     """Return the mechanism advised for a problem and a budget.
 
@@ -50,19 +50,19 @@ def advised(
     matrix : bool
         Whether a noisy second moment is wanted, and not only its leading components.
     rows : bool
-        Whether the rows are at hand, and not only their second moment.
-    array : bool
-        Whether they are in memory as a whole; else what needs them there is left out.
+        Whether the rows are available, and not only their second moment.
+    again : bool
+        Whether the rows can be read again; else mechanisms that read in passes are left out.
 
     Returns
     -------
     Mechanism
-        With default parameters.
+        A mechanism with default parameters.
 
     Raises
     ------
     InvalidSetting
-        If nothing that is advised can run here.
+        If no advised mechanism can run in this setting.
     """
     kind = "approximate" if budget.delta > 0 else "pure"
     candidates: list[tuple[float, Mechanism]] = []
@@ -70,21 +70,21 @@ def advised(
         mechanism = cls()
         if mechanism.info.guarantee != kind or (matrix and mechanism.info.release != "matrix"):
             continue
-        if not array and mechanism.needs_rows and not mechanism.by_length:
+        if not again and mechanism.needs_rows and not mechanism.by_length:
             continue
         rank = mechanism.advised_rank(problem, budget)
         if rank is not None and mechanism.why_not(problem, budget, rows=rows) is None:
             candidates.append((rank, mechanism))
     if not candidates:
-        raise InvalidSetting("k", f"from 1 to {problem.d - 1} for subspaces", problem.k, "--k")
+        raise InvalidSetting("k", f"a whole number from 1 to {problem.d - 1}", problem.k, "--k")
     return max(candidates, key=lambda item: item[0])[1]
 
 
 def with_featured(measured: Measured, settings: Settings) -> Settings:
-    """Return settings that name what is shown first where they name no mechanism.
+    """Return settings with default mechanisms if they name none.
 
-    Those that are featured; in the place of one that cannot run here comes what is advised most of
-    the others that can.
+    The defaults are the featured mechanisms. The most advised other mechanism that can run replaces
+    one that cannot.
     """
     if settings.mechanisms:
         return settings
@@ -107,7 +107,7 @@ _EXPONENT, _TOTAL = 1.0, 0.25
 
 @dataclass(frozen=True)
 class Choice:
-    """The mechanism that is predicted to keep most, and one sentence that says so."""
+    """The mechanism predicted to capture most variance, and one sentence on it."""
 
     prepared: PreparedMechanism
     captured_share: float
@@ -115,12 +115,12 @@ class Choice:
 
 
 def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
-    """Return the public guess of A's eigenvalues, shape (d,), in squared row bounds.
+    """Return the public guess of A's eigenvalues, shape (d,), in squared row-norm bounds.
 
     Parameters
     ----------
     spectrum : str, array-like or None
-        A text of `dpviz.preparation.load.spectrum_of`, numbers, or None for 1/j.
+        A text of `dpviz.preparation.load.spectrum_of`, numbers, or None for the spectrum 1/j.
     d : int
     """
     if spectrum is None:
@@ -143,16 +143,16 @@ def guessed(spectrum: str | FloatArray | None, d: int) -> FloatArray:
     ):
         raise InvalidSetting(
             "spectrum",
-            f"{d} finite numbers of at least 0, not all 0",
+            f"{d} finite numbers of at least 0, with at least one above 0",
             f"{len(eigenvalues)} numbers",
         )
     return eigenvalues
 
 
 def picked_for(
-    problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Any, *, array: bool = True
+    problem: Problem, budget: Budget, private: PrivateSteps, spectrum: Any, *, again: bool = True
 ) -> tuple[PreparedMechanism, str]:
-    """Return the mechanism that nobody named, and one sentence that says why it is that one.
+    """Choose a mechanism if the user named none; return it and one sentence with the reason.
 
     Parameters
     ----------
@@ -160,99 +160,100 @@ def picked_for(
     budget : Budget
     private : PrivateSteps
     spectrum : str, array-like or None
-        Public guess of A's eigenvalues. Without one the measured rule decides, and where what it
-        advises does not go with the preparation, a guess.
-    array : bool
-        As of `advised`.
+        Public guess of A's eigenvalues. Without a guess, the measured rule decides. If its
+        mechanism does not fit the preparation, a default guess decides.
+    again : bool
+        The same parameters as in `advised`.
     """
     if spectrum is None:
         rest = Budget((1 - private.total) * budget.epsilon, budget.delta)
         try:
-            mechanism = advised(problem, rest, rows=True, array=array)
+            mechanism = advised(problem, rest, rows=True, again=again)
             whole = prepared_mechanism(mechanism, problem, budget, private)
         except (CannotRun, InvalidSetting):
             pass
         else:
             return whole, (
-                f"{mechanism.text} was picked: the measured rule (docs/defaults.md) advises it for "
-                f"{problem.n:,} rows, {problem.d} features and k {problem.k}; the data was not "
-                "asked."
+                f"dpviz chose {mechanism.text}: the measured rule (docs/defaults.md) "
+                f"recommends it for {problem.n:,} rows, {problem.d} features and k "
+                f"{problem.k}. The choice did not use the data."
             )
     choice = choose(problem, budget, private, guessed(spectrum, problem.d))
     return choice.prepared, choice.sentence
 
 
 def with_variances(whole: PreparedMechanism, share: float, *, every: bool) -> PreparedMechanism:
-    """Return it with variances bought beside its release, where that has none of its own.
+    """Return the mechanism with variances from extra budget, if its release has no variances.
 
     Parameters
     ----------
     whole : PreparedMechanism
     share : float
-        Of the budget; 0 buys none.
+        Share of the budget for the variances; 0 adds no variances.
     every : bool
-        Whether they are wanted also where a matrix is released, as its eigenvalues are too large.
+        Whether to add variances also to a released matrix, as its eigenvalues are too large.
     """
     if share == 0 or (_own_variances(whole) and not every):
         return whole
-    bounded = whole.problem.domain.bounded
-    combined = whole
-    for radius in (False,) if bounded else (False, True):
+    has_bound = whole.problem.domain.bounded
+    both = whole
+    for radius in (False,) if has_bound else (False, True):
         private = replace(whole.preparation.private, variance=share, radius=radius)
-        combined = prepared_mechanism(whole.mechanism, whole.problem, whole.budget, private)
-        if _own_variances(combined):
-            break  # without a bound rows are cut where the release found a radius
-    return combined
+        both = prepared_mechanism(whole.mechanism, whole.problem, whole.budget, private)
+        if _own_variances(both):
+            break  # The released radius clips the rows, so variances are possible.
+    return both
 
 
 def has_variances(whole: PreparedMechanism) -> bool:
-    """Return whether variances come with a release, bought ones or a matrix's own."""
+    """Return whether a release has variances, either added or from its matrix."""
     if whole.preparation.private.variance:
         return True
     return _own_variances(whole)
 
 
 def _own_variances(whole: PreparedMechanism) -> bool:
-    held = whole.mechanism.releases(whole.problem, whole.rest)
-    return held != "subspace" or whole.mechanism.releases_variances
+    releases = whole.mechanism.releases(whole.problem, whole.rest)
+    return releases != "subspace" or whole.mechanism.releases_variances
 
 
 def choose(problem: Problem, budget: Budget, private: PrivateSteps, spectrum: FloatArray) -> Choice:
-    """Return the mechanism that is predicted to capture most of a guessed spectrum.
+    """Return the mechanism predicted to capture most of a guessed spectrum.
 
-    Candidates hold their claim in this setting and add noise whose effect can be predicted; the
-    data is not asked.
+    Candidates have a valid claim in this setting and noise with a predictable effect. The data is
+    not used.
 
     Raises
     ------
     CannotRun
-        If none can run.
+        If no mechanism can run.
     """
     rest = Budget((1 - private.total) * budget.epsilon, budget.delta)
-    ranked = []
+    choices = []
     for cls in all_mechanisms().values():
         share = _predicted(cls(), problem, rest, spectrum)
         if share is not None:
-            ranked.append((share, cls()))
-    # the sort is stable: of equals the first in their order
-    for _, mechanism in sorted(ranked, key=lambda pair: -round(pair[0], 9)):
+            choices.append((share, cls()))
+    # The sort is stable, so mechanisms with equal values keep their order.
+    for _, mechanism in sorted(choices, key=lambda pair: -round(pair[0], 9)):
         try:
             whole = prepared_mechanism(mechanism, problem, budget, private)
         except CannotRun:
             continue
         share = _predicted(mechanism, problem, whole.rest, spectrum) or 0.0
         sentence = (
-            f"{mechanism.text} was picked: it is predicted to capture {percent(share)} of what the "
-            f"best {problem.k} components of the guessed spectrum would; the data was not asked."
+            f"dpviz chose {mechanism.text}: it is predicted to capture {percent(share)} of "
+            f"the variance of the best {problem.k} components of the guessed spectrum. The "
+            "choice did not use the data."
         )
         return Choice(whole, share, sentence)
-    raise CannotRun("auto", "no mechanism whose claim holds can run here; name one")
+    raise CannotRun("auto", "no mechanism with a valid privacy claim can run; name a mechanism")
 
 
 def _predicted(
     mechanism: Mechanism, problem: Problem, budget: Budget, spectrum: FloatArray
 ) -> float | None:
-    """Return the predicted captured share, or None where there is no claim or no prediction."""
+    """Return the predicted captured share, or None without a valid claim or a prediction."""
     if mechanism.needs_rows or mechanism.why_not(problem, budget, rows=False) is not None:
         return None
     if mechanism.status(problem, budget).verdict not in (Verdict.HOLDS, Verdict.LOOSE):

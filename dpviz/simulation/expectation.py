@@ -1,4 +1,4 @@
-"""What is expected of a mechanism on a table in one setting, without a draw."""
+"""Predict a mechanism's results on a table in one setting, without simulation."""
 
 from __future__ import annotations
 
@@ -32,25 +32,27 @@ class Expectation:
 
     @cached_property
     def account(self) -> CellAccount:
-        """Status of its claim, and edges and threshold of its noise; judged when it is asked."""
+        """Status of the claim, and edges and threshold of the noise; computed on first use."""
         return account_of(self.mechanism, self.problem, self.budget)
 
     def metric(self, key: str) -> float | None:
-        """Return an expected metric by its key, None where the law does not say it."""
+        """Return an expected metric by its key, or None if the noise law does not give it."""
         return self.prediction.metric(key, self.problem.k)
 
 
 def expect(measured: Measured, settings: Settings, mechanism: Mechanism) -> Expectation | Skipped:
-    """Return what is expected of a variant, or why nothing is."""
+    """Return the expectation for a variant, or the reason why there is none."""
     problem, budget = measured.problem(settings), measured.budget(settings)
     reason = mechanism.why_not(problem, budget, rows=measured.serves(mechanism))
     if reason is not None:
         return Skipped(mechanism.text, reason)
     if measured.raw is not None:
-        # each draw prepares the table anew, so that there is no one matrix to predict from
-        return Skipped(mechanism.text, "a paid preparation has no limiting law to predict from")
+        # Each repetition prepares the table again, so no single matrix predicts the results of all.
+        return Skipped(mechanism.text, "a private preparation has no limiting law for a prediction")
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     if noise is None:
-        return Skipped(mechanism.text, "there is no limiting law of the noise to predict from")
-    seen = predict(measured.moment.eigenvalues, problem.k, noise, reference_variances(measured))
-    return Expectation(mechanism, problem, budget, seen)
+        return Skipped(mechanism.text, "the noise has no limiting law for a prediction")
+    prediction = predict(
+        measured.moment.eigenvalues, problem.k, noise, reference_variances(measured)
+    )
+    return Expectation(mechanism, problem, budget, prediction)

@@ -1,4 +1,4 @@
-"""A target: a metric and the value it must reach."""
+"""A target: a metric and the value that it must reach."""
 
 from __future__ import annotations
 
@@ -17,25 +17,24 @@ from dpviz.core.problem import (
 )
 
 SURE = 0.95
-"""Share of releases that must recover what is asked for: by their mean one of two would not."""
+"""Share of releases that must reach a requested recovery; a mean goal would let half miss it."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be reached.
+    """A metric and the value that it must reach.
 
     Attributes
     ----------
     metric : str
-        Key of `dpviz.core.metrics.METRICS`, one that has a better direction.
+        Key of `dpviz.core.metrics.METRICS`, of a metric with a better direction.
     value : float
-        In the metric's unit; reached from above or below as the metric asks.
+        The value in the metric's unit, to be reached from above or below, as the metric requires.
     of_draws : float or None
-        None: the mean over releases reaches the value. A number between 0 and
-        1: at least that share of releases does; the only form for a metric
-        without an upper limit.
+        None: the mean over releases must reach the value. A number between 0 and 1: at least that
+        share of releases must reach it, the only form for a metric without an upper limit.
     recovery : float or None
-        The recovery that it was stated as, which sentences then say; see `of_recovery`.
+        The recovery in which the goal was stated and is shown; see `of_recovery`.
     """
 
     metric: str = "captured_share"
@@ -44,9 +43,9 @@ class Goal:
     recovery: float | None = None
 
     def __post_init__(self) -> None:
-        allowed = [key for key, m in METRICS.items() if m.better != "neither" and m.lower == 0]
-        if self.metric not in allowed:
-            raise InvalidSetting("the goal's metric", f"one of {', '.join(allowed)}", self.metric)
+        keys = [key for key, m in METRICS.items() if m.better != "neither" and m.lower == 0]
+        if self.metric not in keys:
+            raise InvalidSetting("the goal's metric", f"one of {', '.join(keys)}", self.metric)
         if not 0 < self.value < math.inf:
             raise InvalidSetting("the goal", "a positive number", self.value)
         if self.of_draws is not None and not 0 < self.of_draws < 1:
@@ -54,16 +53,16 @@ class Goal:
 
     @classmethod
     def of_recovery(cls, recovery: float, chance: float) -> Goal:
-        """Return the goal that `SURE` of releases recover so much.
+        """Return the goal that a share `SURE` of releases reaches a recovery.
 
-        It is stated as the captured share that means the same.
+        The goal is stored as the equivalent captured share.
 
         Parameters
         ----------
         recovery : float
             Above 0 and below 1.
         chance : float
-            From `dpviz.core.metrics.chance_share`; below 1.
+            Result of `dpviz.core.metrics.chance_share`; below 1.
         """
         if not 0 < recovery < 1:
             raise InvalidSetting("the recovery", "above 0 and below 1", recovery)
@@ -89,17 +88,17 @@ class Goal:
             raise InvalidSetting("the goal", f"above 0 and below {numeral(upper, 6)}", self.value)
 
     def unit_values(self, values: FloatArray, problem: Problem) -> FloatArray:
-        """Return values mapped to [0, 1], more being better."""
+        """Map values to [0, 1], in which more is better."""
         higher = self.measure.better == "higher"
         if self.of_draws is not None:
-            met = values >= self.value if higher else values <= self.value
-            return met.astype(float)
+            hits = values >= self.value if higher else values <= self.value
+            return hits.astype(float)
         upper = self.measure.upper(problem.d, problem.k)
         unit = np.clip(values / upper, 0.0, 1.0)
         return unit if higher else 1 - unit
 
     def unit_threshold(self, problem: Problem) -> float:
-        """Return what the mean of the mapped values must reach."""
+        """Return the threshold for the mean of the mapped values."""
         if self.of_draws is not None:
             return self.of_draws
         unit = self.value / self.measure.upper(problem.d, problem.k)
@@ -110,39 +109,41 @@ class Goal:
         return value >= self.value if self.measure.better == "higher" else value <= self.value
 
 
-# Where it is reached, by simulated releases -------------------------------------------------------
+# Where simulations reach the goal -----------------------------------------------------------------
 
 RELEASES = 119
-"""Releases that are simulated at each value tried, the same at all of them."""
+"""Releases simulated at each value tried, with the same random numbers."""
 
-_FIRST_LOOK = 16  # a value far too small is seen at once
+_FIRST_LOOK = 16  # The first few releases show at once if a value is too small.
 
 
 def releases_at(d: int, *, quick: bool = True) -> int:
-    """Return how many releases are simulated in d dimensions: in many a measure hardly varies."""
+    """Return how many releases to simulate in d dimensions: at large d a metric hardly varies."""
     most = 4_000 * RELEASES // (d * d)
     return max(4, min(RELEASES, most if quick else most // 4))
 
 
 def may_miss(share: float, releases: int) -> int:
-    """Return how many of simulated releases may miss a goal that a share of all is to reach.
+    """Return how many simulated releases may miss a goal that a share of releases must reach.
 
-    One more release reaches it with a chance of at least that share, exactly where
-    (1 - share)(releases + 1) is whole: of so many numbers in random order the last one lies below
-    the r-th smallest of the others with a chance of r/(releases + 1). Of few none may.
+    Another release reaches it with probability at least that share, and exactly that share if (1 -
+    share)(releases + 1) is whole. Of releases + 1 numbers in random order, the last is below the
+    r-th smallest of the others with probability r/(releases + 1). If releases are few, none may
+    miss.
     """
     return max(math.floor((1 - share) * (releases + 1) + 1e-9), 1) - 1
 
 
 def enough(sample: Callable[[range], FloatArray], missing: float, releases: int) -> bool:
-    """Return whether simulated releases reach a goal; some are spared if too few do.
+    """Return whether simulated releases reach a goal; stop early if too few releases do.
 
     Parameters
     ----------
     sample : callable
-        Numbers of releases to 1 for each that reaches the goal, or its measure in [0, 1].
+        A function from release numbers to 1 for each release that reaches the goal, or to its
+        metric in [0, 1].
     missing : float
-        What all of them may fall short of 1 together.
+        How far the sum over all releases may be below its maximum, for success.
     releases : int
     """
     first = min(_FIRST_LOOK, releases)
@@ -153,20 +154,20 @@ def enough(sample: Callable[[range], FloatArray], missing: float, releases: int)
 
 
 def first_enough(count: int, reached: Callable[[int], bool], start: int | None = None) -> int:
-    """Return the first of so many places in a row that is enough, ``count`` if none is.
+    """Return the first position below ``count`` that is enough, or ``count`` if none is.
 
     Parameters
     ----------
     count : int
     reached : callable
-        Place to whether it is enough, as all places beyond it then are.
+        A function that tells whether a position is enough; all later positions are then enough too.
     start : int, optional
-        About where it is; without it the row is halved.
+        A guess of the result; without a guess, the search halves the range.
     """
     low, high, step = -1, count, 1
     at = None if start is None else min(start, count - 1)
     while high - low > 1:
-        # in growing steps from the guess as long as all lie on one side
+        # Take growing steps from the guess while all positions tried lie on one side.
         place = at if at is not None and low < at < high else (low + high) // 2
         if reached(place):
             high, at = place, (place - step if low < 0 and at is not None else None)
@@ -176,37 +177,36 @@ def first_enough(count: int, reached: Callable[[int], bool], start: int | None =
     return high
 
 
-# The search of where it is reached by tests -------------------------------------------------------
+# Search by tests for where the goal is reached ----------------------------------------------------
 
 
-SEARCH_STEP = 0.02  # of the lattice, in the logarithm
+SEARCH_STEP = 0.02  # Neighbouring lattice points differ by this in the axis' logarithm.
 _FIRST_DRAWS = 16
-# Shares of the largest bet that cannot bankrupt, and how the stake is spread over them.
+# Bets are shares of the largest bet that cannot lose all capital. Stakes are the capital on each.
 _BETS = 0.95 * np.logspace(0, -2.5, 10)
 _STAKES = 0.7 ** np.arange(10) / (0.7 ** np.arange(10)).sum()
-_MANY_TESTS = 20  # more than a search makes, as a rule
+_MANY_TESTS = 20  # Searches usually make fewer tests than this.
 WITHIN = 1.15
-"""Ends of an interval that are no further apart than this are not brought closer by more draws."""
-_PATIENCE = 32  # times as many draws where they are
-_NARROWINGS = 16  # points at most that get them
-# Lattice steps from the crossing at which more draws are made. Bounded values prove a mean near 1
-# to be above the goal more slowly than below it, so the upper end gets more room.
+"""Ends of an interval within this ratio are not narrowed by more samples."""
+_PATIENCE = 32  # Narrowing may use this many times the usual samples.
+_NARROWINGS = 16  # At most this many points get extra samples.
+# Extra samples are made within this many lattice steps of where the goal is reached. Above it more
+# are allowed, because bounded values with a mean near 1 take longer to test.
 _BELOW, _ABOVE = 2, 4
 _CHECKS = (round(math.log(4) / SEARCH_STEP), round(math.log(64) / SEARCH_STEP))
 
 Sampler = Callable[[float, range], FloatArray]
 
 
-# Bets ----------------------------------------------------------------------
+# Tests by betting against a threshold --------------------------------------
 
 
 class Bets:
-    """Two players, on a mean above and below a threshold, over draws in [0, 1].
+    """Two bettors, on a mean above and below a threshold, for samples in [0, 1].
 
-    Both start with 1. If the mean is at most the threshold, the capital on
-    ``above`` is a supermartingale whatever the law of the draws, and the other
-    way round. Bets are a mixture fixed in advance, so capital is monotone in
-    every draw.
+    Both bettors start with capital 1. If the mean is at most the threshold, the capital on
+    ``above`` is a supermartingale whatever the samples' law; ``below`` is the mirror case. Bets are
+    a mixture fixed in advance, so capital is monotone in every sample.
 
     Parameters
     ----------
@@ -217,10 +217,10 @@ class Bets:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self._logs = np.zeros((2, len(_BETS)))
-        self.best = np.zeros(2)  # largest log capital so far, above and below
+        self.best = np.zeros(2)  # This is the largest log capital so far of both bettors.
 
     def see(self, values: FloatArray) -> None:
-        """Play on a batch of draws, in order."""
+        """Bet on a batch of samples, in order."""
         gain = values - self.threshold
         sizes = np.stack([_BETS / self.threshold, -_BETS / (1 - self.threshold)])
         steps = np.log1p(sizes[:, :, None] * gain)
@@ -230,33 +230,32 @@ class Bets:
         self._logs = path[:, :, -1]
 
     def verdict(self, log_needed: float) -> int:
-        """Return 1 if the mean is above, -1 if below, 0 if not yet known."""
+        """Return 1 if the mean is shown above, -1 if shown below, 0 if not yet known."""
         above, below = self.best >= log_needed
-        if above and below:  # each is an error of probability alpha at most
+        if above and below:  # Each of the two is wrong with probability at most alpha.
             return 0
         return int(above) - int(below)
 
 
-# The search ----------------------------------------------------------------
+# Search along the lattice --------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """Where an increasing curve crosses a threshold.
+    """The place where an increasing curve crosses a threshold.
 
     Attributes
     ----------
     low : float or None
-        Largest point shown to lie below the threshold; None if none was.
+        Largest point shown to lie below the threshold; None if no point was.
     high : float or None
-        Smallest point shown to lie above it; None if none was.
+        Smallest point shown to lie above the threshold; None if no point was.
     last_is_below : bool
-        Whether even the last point was shown to lie below.
+        Whether even the last point was shown to lie below the threshold.
     monotone : bool
-        False if points were seen in the wrong order, so that a single crossing
-        cannot be spoken of.
+        False if points were seen in the wrong order, so that no single crossing exists.
     tests, draws : int
-        Work done.
+        Work done: numbers of tests and samples.
     """
 
     low: float | None
@@ -269,7 +268,7 @@ class Crossing:
 
 @dataclass
 class _Test:
-    """What is known of one point."""
+    """Findings about one point of the lattice."""
 
     number: int
     bets: Bets
@@ -280,7 +279,7 @@ class _Test:
 
 @dataclass
 class _Search:
-    """One search on a lattice; see the module docstring."""
+    """A search on a lattice of points."""
 
     points: FloatArray
     sample: Sampler
@@ -293,13 +292,13 @@ class _Search:
         self.tests: dict[int, _Test] = {}
 
     def test(self, index: int, most: int | None = None) -> int:
-        """Return 1, -1 or 0: the point is above, below or not told apart by so many draws."""
+        """Return 1 if the point is above, -1 if below, 0 if undecided after ``most`` samples."""
         test = self.tests.setdefault(index, _Test(len(self.tests), Bets(self.threshold)))
         most = self.most_draws if most is None else most
-        if self.shared:  # alpha/2 for each of the two ends, once
-            log_needed, first = math.log(2 / self.alpha), 0
+        if self.shared:  # Each end of the interval uses alpha/2 once.
+            log_level, first = math.log(2 / self.alpha), 0
         else:
-            log_needed = math.log((test.number + 1) * (test.number + 2) / self.alpha)
+            log_level = math.log((test.number + 1) * (test.number + 2) / self.alpha)
             first = test.number * _PATIENCE * self.most_draws
         while test.draws < most and test.verdict == 0:
             upto = min(max(2 * test.draws, _FIRST_DRAWS), most)
@@ -307,12 +306,12 @@ class _Search:
             values = self.sample(float(self.points[index]), trials)
             test.bets.see(values)
             test.draws, test.total = upto, test.total + float(values.sum())
-            test.verdict = test.bets.verdict(log_needed)
+            test.verdict = test.bets.verdict(log_level)
         return test.verdict
 
     @property
     def verdicts(self) -> dict[int, int]:
-        """What was found of each point so far."""
+        """The verdict on each point so far."""
         return {index: test.verdict for index, test in self.tests.items()}
 
     def run(self, start: int, step: int) -> Crossing:
@@ -323,7 +322,7 @@ class _Search:
         high = self._first_above(low)
         if low >= 0 and high <= top:
             low, high = self._narrowed(low, high)
-        # monotone means are an assumption there: far points may contradict it
+        # Without shared random numbers, monotone means are only assumed, so check far points.
         if not self.shared:
             for distance in _CHECKS:
                 for far in (high + distance, low - distance):
@@ -341,7 +340,7 @@ class _Search:
         )
 
     def _reach(self, start: int, step: int) -> None:
-        """Test in growing steps up to a point shown above, and down to one shown below."""
+        """Test in growing steps until one point is shown above and one point below."""
         top = len(self.points) - 1
         at, width = start, step
         while self.test(at) <= 0 and at < top:
@@ -351,7 +350,7 @@ class _Search:
             at, width = max(at - width, 0), 2 * width
 
     def _last_below(self) -> int:
-        """Return the largest point shown below, by halving from what is not; -1 for none."""
+        """Return the largest point shown below, found by halving; -1 if there is none."""
         verdicts, beyond = self.verdicts, len(self.points)
         low = max((i for i, v in verdicts.items() if v < 0), default=-1)
         ceiling = min((i for i, v in verdicts.items() if v >= 0 and i > low), default=beyond)
@@ -361,7 +360,7 @@ class _Search:
         return low
 
     def _first_above(self, low: int) -> int:
-        """Return the smallest point shown above, beyond ``low``; past the last one for none."""
+        """Return the smallest point shown above, beyond ``low``; past the last point if none is."""
         verdicts, beyond = self.verdicts, len(self.points)
         high = min((i for i, v in verdicts.items() if v > 0 and i > low), default=beyond)
         floor = max((i for i, v in verdicts.items() if v <= 0 and i < high), default=-1)
@@ -371,12 +370,12 @@ class _Search:
         return high
 
     def _narrowed(self, low: int, high: int) -> tuple[int, int]:
-        """Return ends that are closer by more draws on either side of the likely crossing."""
+        """Narrow the interval by more samples on both sides of the likely crossing."""
         most = _PATIENCE * self.most_draws
         for _ in range(_NARROWINGS):
             if self.points[high] <= WITHIN * self.points[low]:
                 break
-            # What even that many draws do not tell apart is given up.
+            # Give up points that are still undecided after this many samples.
             silent = [
                 i for i, t in self.tests.items()
                 if low < i < high and t.verdict == 0 and t.draws >= most
@@ -396,7 +395,7 @@ class _Search:
         return low, high
 
     def _likely(self, low: int, high: int) -> float:
-        """Return where a line through the means seen between two points reaches the threshold."""
+        """Return where a line fitted to the means between two points reaches the threshold."""
         places = [i for i in self.tests if low <= i <= high]
         tests = [self.tests[i] for i in places]
         weights = np.sqrt([float(test.draws) for test in tests])
@@ -423,25 +422,21 @@ def crossing(
     points : ndarray
         Ascending.
     sample : callable
-        Point and trial numbers to one value per trial, in [0, 1]; independent
-        over trials.
+        A function from a point and trial numbers to independent values in [0, 1], one per trial.
     threshold : float
         Above 0 and below 1.
     shared : bool
-        Whether each trial's value is known to be non-decreasing along the
-        points; then the same trials serve all points. Otherwise every test has
-        trials of its own.
+        Whether each trial's value is known to be non-decreasing along the points; then the same
+        trials serve all points. Otherwise every test has its own trials.
     start : int, optional
-        Index of a first guess, such as a prediction's; it changes the work and
-        not the guarantee.
+        Index of a first guess, such as a prediction; it changes the work but not the guarantee.
     confidence : float
-        Probability that ``low`` and ``high`` both are on their right side, for
-        a non-decreasing mean.
+        Probability that ``low`` and ``high`` are both on the right side, for a non-decreasing mean.
     most_draws : int
-        Per point at first; where the ends are further apart than `WITHIN`, some points near
-        the crossing get up to 32 times as many. Raised to twice what a run of perfect draws
-        needs, where the threshold is close to 0 or 1: a mean above .99 cannot be shown by
-        fewer than some hundred draws.
+        Samples per point at first. If the ends are further apart than `WITHIN`, some points near
+        the crossing get up to 32 times this number. If the threshold is close to 0 or 1, the number
+        is raised to twice what perfect samples need: a mean above .99 cannot be shown by fewer than
+        some hundred samples.
     """
     if not 0 < confidence < 1:
         raise InvalidSetting("confidence", "above 0 and below 1", confidence)
@@ -456,15 +451,15 @@ def crossing(
 
 
 def draws_of_a_test(threshold: float, confidence: float, shared: bool, most_draws: int) -> int:
-    """Return the most draws at a point: twice what perfect ones need to show it, at least.
+    """Return the limit on samples at a point, at least twice what perfect samples need.
 
     Parameters
     ----------
     threshold, confidence, shared, most_draws
-        Those of `crossing`.
+        The same parameters as in `crossing`.
     """
     tests = 1 if shared else _MANY_TESTS
-    log_needed = math.log(tests * (tests + 1) / (1 - confidence)) - math.log(_STAKES[0])
+    log_level = math.log(tests * (tests + 1) / (1 - confidence)) - math.log(_STAKES[0])
     farther = max(threshold, 1 - threshold)
-    perfect = math.ceil(log_needed / math.log1p(_BETS[0] * (1 - farther) / farther))
+    perfect = math.ceil(log_level / math.log1p(_BETS[0] * (1 - farther) / farther))
     return max(most_draws, 2 * perfect)

@@ -1,4 +1,4 @@
-"""How the noise of a mechanism grows with d, as measured."""
+"""Measure how the noise of a mechanism grows with d."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def noise_norms(
     draws: int,
     delta: float = 1e-6,
 ) -> FloatArray:
-    """Return draws of the spectral norm of the noise on nA, at epsilon 1.
+    """Return simulated spectral norms of the noise on nA, at epsilon 1.
 
-    Where what is published is not symmetric, of the noise on its symmetric part.
+    If the release is not symmetric, the norm is of the noise on its symmetric part.
 
     Parameters
     ----------
     mechanism : Mechanism
-        One that releases a matrix, by noise that does not depend on A.
+        A mechanism that releases a matrix, with noise that does not depend on A.
     d : int
     rng : Generator
     draws : int
@@ -50,10 +50,10 @@ def noise_norms(
     problem = _problem(d)
     n = problem.n
     calibration = mechanism.calibrate(problem, Budget(1.0, delta))
-    # A few at a time: 40 matrices of 400 x 400 would take 51 MB.
+    # Simulate only a few matrices at a time, because 40 matrices of 400 x 400 would take 51 MB.
     streams, most = Batch(rng, draws), max(1, 2_000_000 // (d * d))
     if isinstance(mechanism, AdditiveMechanism):
-        # standard noise is all there is: no zero matrix is added to it
+        # For additive noise, use the standard noise alone instead of adding it to a zero matrix.
         scale = calibration.scale * n
         spectra = [
             np.linalg.eigvalsh(mechanism.standard_noise(problem, block.draws())) * scale
@@ -64,9 +64,9 @@ def noise_norms(
 
         def spectrum(cell: Trials, release: Release) -> FloatArray:
             if release.eigenvalues is None:
-                raise CannotRun(cell.mechanism.text, "it releases no matrix")
+                raise CannotRun(cell.mechanism.text, "this mechanism does not release a matrix")
             return release.eigenvalues * n
 
-        drawn = Trials(mechanism, calibration, empty, streams, most)
-        spectra = list(simulate([drawn], spectrum))
+        task = Trials(mechanism, calibration, empty, streams, most)
+        spectra = list(simulate([task], spectrum))
     return np.concatenate([np.abs(values).max(axis=1) for values in spectra])

@@ -1,7 +1,7 @@
-"""The one engine for long work: keep what is done, go on after a stop, report progress.
+"""The engine for long work: store finished parts, resume after a stop, report progress.
 
-Sweeps, tasks and experiments say what a job is; `work` finds what earlier runs kept, runs the rest
-here, in processes or on a cluster, and yields after each. Pages bring a storage of their own.
+Sweeps, tasks and experiments define their jobs. `work` loads results of earlier runs, runs other
+jobs here, in processes or on a cluster, and yields after each job. Pages have their own storage.
 """
 
 from __future__ import annotations
@@ -24,56 +24,56 @@ from dpviz.core.resources import one_blas_thread
 from dpviz.core.worker import LOOK_SECONDS, Ended, Processes, own_process, send
 
 Arrays = dict[str, FloatArray]
-"""What a job makes: named arrays."""
+"""The result of a job: named arrays."""
 
 
 class Job(Protocol):
-    """One piece of work, small enough to lose.
+    """One piece of work, small enough to repeat if it is lost.
 
     Attributes
     ----------
     key : str
-        Its name in a store: a digest of all that its arrays depend on.
+        Name in a store: a digest of everything that the arrays depend on.
     size : int
-        How much of the progress it counts for.
+        Weight of the job in the progress.
     """
 
     @property
     def key(self) -> str:
-        """Name in a store."""
+        """Name of the job in a store."""
 
     @property
     def size(self) -> int:
-        """Share of the progress."""
+        """Weight of the job in the progress."""
 
     def run(self) -> Arrays | CannotRun:
-        """Do the work; what is returned in place of arrays says why it fails, and is not kept."""
+        """Return the arrays, or the reason why the job cannot run, which is not stored."""
 
 
 class Storage(Protocol):
-    """Where finished jobs are kept, such as `dpviz.simulation.store.Store`."""
+    """A store of finished jobs, such as `dpviz.simulation.store.Store`."""
 
     def get(self, key: str) -> Arrays | None:
-        """Return what was kept under a key."""
+        """Return the arrays stored under a key, if any."""
 
     def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
-        """Keep the arrays of a finished job."""
+        """Store the arrays of a finished job."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the work is.
+    """Progress of the work.
 
     Attributes
     ----------
     done, total : int
-        Sizes of jobs: cells of a sweep, rounds of a task, parts of an experiment.
+        Sums of job sizes: cells of a sweep, rounds of a task, parts of an experiment.
     reused : int
-        Of those done, how many an earlier run had kept.
+        Part of ``done`` that earlier runs already stored.
     seconds : float
-        Since the start.
+        Seconds since the start.
     left : float or None
-        Seconds still to go, judged by the jobs so far; None before the first.
+        Seconds still to go, estimated from the jobs so far; None before the first job.
     """
 
     done: int
@@ -85,22 +85,22 @@ class Progress:
 
 WORKERS_RANGE = (1, 1_024)
 UNDER_WAY = 64
-"""Jobs that an executor is given at a time, at least: their data waits there."""
+"""Least number of jobs, with their data, that an executor holds at a time."""
 ATTEMPTS = 3
-"""How often in a row all workers may end with nothing done."""
+"""How many times in a row all workers may end without a finished job."""
 
 
 @dataclass(frozen=True, eq=False)
 class JobStep:
-    """Work under way.
+    """State of the work.
 
     Attributes
     ----------
     progress : Progress
     done : dict of int to arrays
-        What each finished job made, by its place among the jobs. It grows as the work goes on.
+        Arrays of each finished job, by the job's index; grows as the work goes on.
     failed : dict of int to CannotRun
-        Why others made nothing; it grows too.
+        Reasons why the other jobs failed; grows as the work goes on.
     """
 
     progress: Progress
@@ -109,15 +109,15 @@ class JobStep:
 
 
 def kept(jobs: Sequence[Job], store: Storage | None) -> JobStep:
-    """Return what earlier runs kept, without running anything."""
-    done: dict[int, Arrays] = {}
+    """Return the results that earlier runs stored, without running anything."""
+    results: dict[int, Arrays] = {}
     for place, job in enumerate(jobs if store is not None else ()):
         arrays = store.get(job.key) if store is not None else None
         if arrays is not None:
-            done[place] = arrays
-    finished = sum(jobs[place].size for place in done)
+            results[place] = arrays
+    count = sum(jobs[place].size for place in results)
     total = sum(job.size for job in jobs)
-    return JobStep(Progress(finished, total, finished, 0.0, None), done)
+    return JobStep(Progress(count, total, count, 0.0, None), results)
 
 
 def work(
@@ -128,22 +128,22 @@ def work(
     *,
     apart: bool = False,
 ) -> Generator[JobStep, None, None]:
-    """Run the jobs that are not kept yet; yield before the first and after each.
+    """Run the jobs that are not stored yet; yield before the first and after each.
 
-    A job is in the store before its step is yielded, so a run that was stopped goes on where it
-    was. Close the generator to stop.
+    A job is stored before its step is yielded, so a stopped run resumes where it was. Close the
+    generator to stop.
 
     Parameters
     ----------
     jobs : sequence of Job
     store : Storage, optional
     workers : int
-        Processes of this machine; with one the jobs run in this process. With an executor, how
-        many jobs it has at a time, if more than `UNDER_WAY`.
+        Number of processes on this machine; 1 means this process. With an executor, the number of
+        jobs that it has at a time, if more than `UNDER_WAY`.
     executor : Executor, optional
-        Who runs them in place of processes of this machine, such as that of a Dask client.
+        An executor that runs the jobs instead of this machine's processes, such as Dask's.
     apart : bool
-        Whether a single worker is a process of its own, which ends at once where the caller's
+        Whether a single worker has its own process, which ends at once if the caller's
         `dpviz.core.cancelling.check_cancelled` raises.
 
     Raises
@@ -151,31 +151,33 @@ def work(
     InvalidSetting
         If the number of workers is not legal.
     Ended
-        If workers end again and again with no job done between.
+        If workers end repeatedly without finishing a job.
     """
     low, high = WORKERS_RANGE
     if not low <= workers <= high:
-        allowed = f"a whole number from {low} to {high}"
-        raise InvalidSetting("workers", allowed, workers, "--workers")
-    started = time.monotonic()
+        rule = f"a whole number from {low} to {high}"
+        raise InvalidSetting("workers", rule, workers, "--workers")
+    start = time.monotonic()
     step = kept(jobs, store)
-    done, failed = step.done, step.failed
-    reused, total = step.progress.done, step.progress.total
+    done, failures = step.done, step.failed
+    from_store, total = step.progress.done, step.progress.total
     yield step
     todo = [(place, job) for place, job in enumerate(jobs) if place not in done]
-    finished = reused
+    count = from_store
     with one_blas_thread(), closing(_results(todo, workers, executor, apart)) as results:
-        for place, made in results:
-            if isinstance(made, CannotRun):
-                failed[place] = made
+        for place, answer in results:
+            if isinstance(answer, CannotRun):
+                failures[place] = answer
             else:
                 if store is not None:
-                    _keep(store, jobs[place].key, made)
-                done[place] = made
-            finished += jobs[place].size
-            seconds = time.monotonic() - started
-            seconds_to_go = seconds / (finished - reused) * (total - finished)
-            yield JobStep(Progress(finished, total, reused, seconds, seconds_to_go), done, failed)
+                    _keep(store, jobs[place].key, answer)
+                done[place] = answer
+            count += jobs[place].size
+            seconds = time.monotonic() - start
+            seconds_to_go = seconds / (count - from_store) * (total - count)
+            yield JobStep(
+                Progress(count, total, from_store, seconds, seconds_to_go), done, failures
+            )
 
 
 _Placed = tuple[int, Job]
@@ -187,11 +189,11 @@ def _run(job: Job) -> Arrays | CannotRun:
 
 
 def _keep(store: Storage, key: str, arrays: Arrays) -> None:
-    """Keep what a job made; where that cannot be, say so and go on: it saves time, no more."""
+    """Store a job's arrays; on failure only warn, because storing only saves time."""
     try:
         store.put(key, arrays)
     except CannotWrite as error:
-        reason = str(error).partition(": ")[2]  # without the name of one cell
+        reason = str(error).partition(": ")[2]  # Drop the cell's name from the message.
         _say_once(f"dpviz: finished parts are not kept for the next run: {reason}")
 
 
@@ -204,7 +206,7 @@ def _say_once(sentence: str) -> None:
 def _results(
     todo: Sequence[_Placed], workers: int, executor: Executor | None, apart: bool
 ) -> Generator[_Finished, None, None]:
-    """Yield the place and the arrays of each job as it finishes, in any order."""
+    """Yield the index and the arrays of each job as it finishes, in any order."""
     if apart:
         with own_process() as run:
             for place, job in todo:
@@ -222,7 +224,7 @@ def _elsewhere(
     most = 2 * workers if executor is None else max(workers, UNDER_WAY)
     lost = 0
     while waiting:
-        # those of a worker that was killed are gone, and others do what was under way
+        # If a worker process was killed, new processes repeat the jobs that were running.
         with nullcontext(executor) if executor is not None else Processes(workers) as pool:
             under_way: dict[Future[Arrays | CannotRun], _Placed] = {}
             try:
@@ -231,10 +233,10 @@ def _elsewhere(
                         under_way[send(pool, _run, waiting[0][1])] = waiting[0]
                         waiting.popleft()
                     for future in wait(under_way, LOOK_SECONDS, FIRST_COMPLETED).done:
-                        made = future.result()
+                        answer = future.result()
                         place, _ = under_way.pop(future)
                         lost = 0
-                        yield place, made
+                        yield place, answer
                     check_cancelled()
             except BrokenExecutor:
                 waiting.extendleft(under_way.values())

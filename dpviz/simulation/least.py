@@ -1,26 +1,23 @@
-"""The inverse question: how little privacy loss, or how many people, reach a goal.
+"""Find the least privacy loss, or the fewest people, sufficient to reach a goal.
 
-The answer is searched on a fine logarithmic lattice by tests on simulated
-draws, not read off a grid. At each point tried, a game of bets decides whether
-the expected measure lies above or below the goal: a player who is right grows
-rich, and by Ville's inequality a player who is wrong reaches ``1/alpha`` times
-the stake with probability at most alpha, however long the game runs (Shafer and
-Vovk 2019; Waudby-Smith and Ramdas 2024). The bets are a fixed mixture, so the
-player's capital rises with every value seen.
+The answer is searched on a fine logarithmic lattice by tests on simulated releases, not read off a
+grid. At each point tried, a game of bets decides whether the expected measure lies above or below
+the goal. A player who bets correctly grows rich. By Ville's inequality, a wrong player reaches
+``1/alpha`` times the stake with probability at most alpha, however long the game runs (Shafer and
+Vovk 2019; Waudby-Smith and Ramdas 2024). The bets are a fixed mixture, so the capital is monotone
+in every value seen.
 
-Two ways keep the whole search at its confidence:
+Two methods ensure the confidence of the whole search:
 
-* **Monotone draws.** Where the release is A + t N with one N per draw, a draw's
-  captured variance never rises with t. For t1 < t2 let q and r be tr(V'AV) and
-  tr(V'NV) of the top k of A + t N. Each space is the best for its own matrix:
-  ``q1 + t1 r1 >= q2 + t1 r2`` and ``q2 + t2 r2 >= q1 + t2 r1``. Their sum gives
-  ``r2 >= r1``, and then the first gives ``q1 - q2 >= t1 (r2 - r1) >= 0``. So with
-  the same draws at every point, the capital is monotone along the lattice as
-  well; an error anywhere implies an error at the crossing itself, and no price
-  is paid for looking at many points.
-* **Fresh draws.** Elsewhere every test has draws of its own, and test j is run
-  at level ``alpha/(j (j + 1))``, which sums to alpha. That the expected measure
-  is monotone is then an assumption; it is tested at a few points further out.
+* **Monotone trials.** If the release is A + t N with one N per trial, a trial's captured variance
+  never rises with t. For t1 < t2 let q and r be tr(V'AV) and tr(V'NV) of the top k of A + t N. Each
+  top-k space is the best for its own matrix: ``q1 + t1 r1 >= q2 + t1 r2`` and ``q2 + t2 r2 >= q1 +
+  t2 r1``. Their sum gives ``r2 >= r1``, and then the first gives ``q1 - q2 >= t1 (r2 - r1) >= 0``.
+  With the same trials at every point, the capital is then monotone along the lattice too. An error
+  anywhere implies an error at the crossing itself, so testing many points costs no confidence.
+* **Fresh trials.** Otherwise every test has its own trials, and test j is run at level ``alpha/(j
+  (j + 1))``, which sums to alpha. The expected measure is then assumed to be monotone, which is
+  tested at a few points further out.
 """
 
 from __future__ import annotations
@@ -71,7 +68,7 @@ from dpviz.simulation.simulate import Cell, simulate
 def measured_need(
     measured: Measured, settings: Settings, mechanism: Mechanism, rho: float, eta: float
 ) -> Target:
-    """Return the people at which the first component is found, by simulation.
+    """Return the number of people at which the first component is found, by simulation.
 
     At k = 1 the projection distance is ``sqrt(2 (1 - <v^_1, v_1>^2))``.
     """
@@ -80,17 +77,17 @@ def measured_need(
 
 
 PEOPLE_RANGE = (10, 10**12)
-_ENTRIES = 1_000_000  # of the matrices that are drawn at a time
-# Draws of `about`, apart from those that tests are made on.
+_ENTRIES = 1_000_000  # Matrices simulated at a time have this many numbers in all.
+# The first guess by `about` uses its own trial numbers, separate from the trials of the tests.
 _GUESS_FROM = 10**9
-_EVERY = 2  # of the lattice: a finer answer than 4 % so few releases do not give
-_TIMED_FROM, _TIMED = 2 * _GUESS_FROM, 32  # draws by which the time of a search is told
-_TESTS = 16  # as long as the longest, of about what a search makes
+_EVERY = 2  # Use every second point, because few releases cannot resolve less than 4 %.
+_TIMED_FROM, _TIMED = 2 * _GUESS_FROM, 32  # Measuring the time uses trials of its own.
+_TESTS = 16  # A search usually makes this many tests of the longest duration.
 NEAR = 1.25
-"""Who needs more than so many times the least that is predicted for anybody is not searched."""
+"""Mechanisms predicted to need more than this times the least value are not searched."""
 
 
-# Targets -------------------------------------------------------------------
+# Targets of a search -------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -103,27 +100,26 @@ class Target:
     what : {"epsilon", "n"}
     goal : Goal
     low, high : float or None
-        The answer lies above ``low``, the largest value shown to miss the goal,
-        and at or below ``high``, the smallest shown to reach it.
+        The answer lies above ``low``, the largest value shown to miss the goal, and at or below
+        ``high``, the smallest value shown to reach it.
     first, last : float
-        Ends of the range that was searched.
+        Ends of the searched range.
     never : bool
-        Whether the goal was shown to be missed at the end of the range.
+        Whether even the end of the range was shown to miss the goal.
     confidence : float
     proved : bool
-        Whether it is proved that every draw is monotone; otherwise the mean is
-        assumed to be.
+        Whether every trial is proved to be monotone; otherwise the mean is assumed to be monotone.
     monotone : bool
-        False if the draws contradict that assumption: no single answer.
+        False if the trials contradict a monotone mean, so that no single answer exists.
     predicted : float or None
-        What the prediction without draws says, where there is one.
+        The answer predicted without simulation, or None.
     status : Status or None
-        Of the claim at ``high`` (or the range's end).
+        Status of the claim at ``high``, or at the end of the range.
     tests, draws : int
     reason : str or None
-        Why the mechanism cannot answer, or was not searched, in which case all else is empty.
+        Why the mechanism cannot answer, or was not searched; all other fields are then empty.
     searched : bool
-        False where nobody named the mechanism and others are predicted to need less.
+        False if the settings do not name the mechanism and others are predicted to need less.
     """
 
     mechanism: Mechanism
@@ -146,16 +142,16 @@ class Target:
 
     @property
     def estimate(self) -> float:
-        """One number for sorting: the middle of the interval, infinite if never reached."""
+        """A number for sorting: the middle of the interval, infinite if the goal is not reached."""
         if self.reason is not None or not self.monotone or self.high is None:
             return math.inf
         return self.high if self.low is None else math.sqrt(self.low * self.high)
 
     @property
     def counts(self) -> bool:
-        """Whether the answer is one to rely on: a claim that is not false, and a crossing."""
-        refuted = self.status is not None and self.status.verdict.fails
-        return math.isfinite(self.estimate) and not refuted
+        """Whether the answer is reliable: the claim is not refuted, and there is one crossing."""
+        is_refuted = self.status is not None and self.status.verdict.fails
+        return math.isfinite(self.estimate) and not is_refuted
 
 
 def _log_lattice(first: float, last: float) -> FloatArray:
@@ -167,7 +163,7 @@ def _log_lattice(first: float, last: float) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """One mechanism along one lattice."""
+    """A search for one mechanism along one lattice."""
 
     mechanism: Mechanism
     measured: Measured
@@ -193,7 +189,7 @@ class _Question:
         table = self.measured
         if self.what == "epsilon":
             return table
-        # the same population: only the number of people, and with it the noise, changes
+        # The population stays the same. Only the number of people and the noise change.
         moment = table.moment.with_n(round(point))
         return Measured(
             table.name, table.columns, table.domain, table.row_bound, moment, table.reference,
@@ -202,13 +198,13 @@ class _Question:
         )  # fmt: skip
 
     def not_measured(self) -> str | None:
-        """Return why the goal's measure is of nothing that is released here, or None."""
+        """Return why no release in this setting has the goal's metric, or None."""
         needs, label = self.goal.measure.needs, self.goal.measure.label
         rows = self.what == "epsilon" and self.measured.has_rows
         if picture_of(self.measured, self.settings) is not None and not rows:
             return NO_ROWS
         if needs == "picture" and not self.settings.picture:
-            return "no picture is paid for"
+            return "no part of the budget is left for the picture"
         if needs == "matrix" and self.mechanism.info.release == "subspace":
             return f"it releases a subspace, which has no {label}"
         return None
@@ -220,26 +216,26 @@ class _Question:
 
     @cached_property
     def foreseen(self) -> float | None:
-        """Where a law predicts the goal to be reached; infinite if nowhere, None without a law."""
+        """Predicted point that reaches the goal; infinite if none does, None if unpredictable."""
         place = _first_reached(self.able, self.expects(self.guessed))
         return None if place is None else _value(self.able, place)
 
     def unable(self) -> str | None:
-        """Return why the mechanism can answer nowhere, or None."""
+        """Return why the mechanism cannot answer at any point, or None if it can."""
         self.goal.check(self._given)
         reason = self.not_measured()
         if reason is None and len(self.able) == 0:
-            nothing = "the preparation's shares leave nothing for it"
+            nothing = "the preparation's shares leave no budget for it"
             return self.why_not(float(_lattice(self.what)[-1])) or nothing
         return reason
 
     def why_not(self, point: float) -> str | None:
-        check_cancelled()  # a lattice has a thousand points
+        check_cancelled()  # Allow a stop here, because a lattice has a thousand points.
         rows = self.measured.serves(self.mechanism) and self.what == "epsilon"
         return self.mechanism.why_not(self.problem(point), self.budget(point), rows=rows)
 
     def left_nothing(self, point: float) -> bool:
-        """Return whether a private preparation leaves nothing that the mechanism could run on."""
+        """Return whether the mechanism has no usable budget after a private preparation."""
         private, problem = private_steps(self.settings), self.problem(point)
         assert private is not None
         return leaves_nothing(self.mechanism, problem, self.budget(point), private)
@@ -249,7 +245,7 @@ class _Question:
         return self.mechanism.calibrate(self.problem(point), self.budget(point)).scale
 
     def status(self, point: float) -> Status:
-        """Return the status of the claim, of preparation and release together if that is paid."""
+        """Return the status of the claim, including any private preparation."""
         problem, budget = self.problem(point), self.budget(point)
         return account_of(self.mechanism, problem, budget, private_steps(self.settings)).status
 
@@ -268,20 +264,20 @@ class _Question:
                 raise CannotRun(self.mechanism.text, f"it has no {self.goal.measure.label}")
             return self.goal.unit_values(values_of_part, problem)
 
-        # A few matrices at a time: memory does not grow with the number of draws.
+        # Simulate only a few matrices at a time, so that memory does not grow with the trials.
         size = max(1, _ENTRIES // problem.d**2)
         return np.concatenate(list(simulate(parts_of(cell, table, size), values)))
 
     def predicted(self, point: float) -> float | None:
         check_cancelled()
         if self.measured.raw is not None or self.settings.post == FREE:
-            return None  # neither a private preparation nor post-processing has a law
+            return None  # No formula covers private preparation or post-processing.
         return self._law(point, self.budget(point))
 
     def guessed(self, point: float) -> float | None:
-        """Return about what to expect behind a private preparation: a place to start a search.
+        """Return a rough expectation with a private preparation, to start a search.
 
-        It takes the preparation for exact and leaves the mechanism what the shares do.
+        The estimate treats the preparation as exact and gives the mechanism the remaining budget.
         """
         private = private_steps(self.settings)
         if private is None:
@@ -304,7 +300,7 @@ class _Question:
         return prediction.metric(self.goal.metric, problem.k)
 
     def expects(self, expected: Callable[[float], float | None]) -> Callable[[float], bool | None]:
-        """Return whether an expected value reaches the goal, as a function of the point."""
+        """Return a function that tests whether a point's expected value reaches the goal."""
 
         def reaches(point: float) -> bool | None:
             value = expected(point)
@@ -313,7 +309,7 @@ class _Question:
         return reaches
 
     def enough(self, point: float) -> bool:
-        """Return whether so many simulated releases reach the goal as it asks for."""
+        """Return whether simulated releases at a point reach the goal."""
         problem = self.problem(point)
         releases = releases_at(problem.d, quick=self.mechanism.quick)
         share = self.goal.of_draws
@@ -334,7 +330,7 @@ class _Question:
         if self.measured.reference is not self.measured.moment or self.measured.raw is not None:
             return False
         if self.settings.post == FREE:
-            return False  # what follows a release is no noise that grows
+            return False  # Post-processed noise need not grow along the points.
         if self.goal.metric not in ("captured_share", "captured_total"):
             return False
         scales = [self.scale(float(point)) for point in points]
@@ -356,18 +352,18 @@ def _lattice(what: str) -> FloatArray:
 def _possible(question: _Question, points: FloatArray) -> FloatArray:
     """Return the points at which the mechanism can run."""
     if question.what == "epsilon":
-        # below it one row of a person has less than the least epsilon
+        # Below this epsilon, each row of a person would have less than the least epsilon.
         least = question.measured.problem(question.settings).together * EPSILON_RANGE[0]
         points = points[(points >= 1.5 * least) | (least == EPSILON_RANGE[0])]
-    # without limits of its own it can run at every epsilon or at none
+    # A mechanism that declares no limits of its own can run at every epsilon or at none.
     alike = question.what == "epsilon" and type(question.mechanism).limits is Mechanism.limits
-    tried = points[:1] if alike else points
-    able = [question.why_not(float(point)) is None for point in tried]
+    sample = points[:1] if alike else points
+    able = [question.why_not(float(point)) is None for point in sample]
     able *= len(points) // max(len(able), 1)
     possible: FloatArray = points[np.array(able, dtype=bool)]
     if private_steps(question.settings) is None or not len(possible):
         return possible
-    # What a private preparation leaves grows with the budget: too little comes first.
+    # A private preparation leaves more of a larger budget, so points with too little come first.
     low, high = -1, len(possible)
     while high - low > 1:
         middle = (low + high) // 2
@@ -383,10 +379,10 @@ def _first_reached(points: FloatArray, reaches: Callable[[float], bool | None]) 
     low, high = -1, len(points)
     while high - low > 1:
         middle = (low + high) // 2
-        met = reaches(float(points[middle]))
-        if met is None:
+        hit = reaches(float(points[middle]))
+        if hit is None:
             return None
-        low, high = (low, middle) if met else (middle, high)
+        low, high = (low, middle) if hit else (middle, high)
     return high
 
 
@@ -399,19 +395,19 @@ def about(
     *,
     up_to: float = math.inf,
 ) -> Predicted:
-    """Return about where a mechanism reaches a goal, by the same simulated releases everywhere.
+    """Estimate where a mechanism reaches a goal, with the same simulated releases at every point.
 
-    It is the one answer to which epsilon is enough, on every page and of `dpviz decide`. The
-    preparation is that of the settings, exact where they pay for none; the claim is judged at the
-    answer. It costs a small part of `least`, comes without a confidence, and is the same whatever
-    the seed.
+    Every page and `dpviz decide` take their sufficient epsilon from here. The preparation is as in
+    the settings, exact if they give it no budget. The claim is judged at the answer. The estimate
+    takes a small part of the work of `least`, has no confidence and is the same whatever the seed.
 
     Parameters
     ----------
     measured, settings, mechanism, goal, what
-        Those of `least`.
+        The same parameters as in `least`.
     up_to : float
-        Where nobody asks for a larger answer: infinite is then returned, at a look for most.
+        Largest answer of interest. Beyond this answer infinity is returned, for most mechanisms
+        after one test.
     """
     return _about(_Question(mechanism, measured, replace(settings, seed=0), goal, what), up_to)
 
@@ -426,7 +422,7 @@ def _about(question: _Question, up_to: float = math.inf) -> Predicted:
         return question.enough(float(points[place]))
 
     last = len(points) - 1
-    # the mean is predicted by a law where there is one: not far below what nearly all reach
+    # Start at the mean predicted by a limiting law. Nearly all releases need only a little more.
     start = None if question.foreseen is None else int(np.searchsorted(points, question.foreseen))
     if start is None and not reached(last):
         return Predicted(question.mechanism, math.inf, None)
@@ -436,56 +432,57 @@ def _about(question: _Question, up_to: float = math.inf) -> Predicted:
 
 
 def candidates() -> Iterator[Mechanism]:
-    """Yield every mechanism that makes a claim, as its quicker variant where it has one."""
+    """Yield every mechanism that makes a claim, as its quicker variant if one exists."""
     for cls in all_mechanisms().values():
         if cls.info.guarantee != "none":
             yield cls().quicker
 
 
 def leaders(measured: Measured, settings: Settings, goal: Goal) -> dict[str, Predicted | None]:
-    """Return about the least epsilon that reaches a goal, and whose it is.
+    """Return the estimated least epsilon that reaches a goal, with its mechanism.
 
-    Only claims count that hold at the answer, and only mechanisms whose draws are quick, or that
-    the settings name; where they name none, those that are shown first count as named.
+    Only claims that hold at the answer count. Mechanisms must be quick to simulate or named in the
+    settings. If the settings name no mechanism, the featured mechanisms count as named.
 
     Returns
     -------
     dict
-        ``least`` of all mechanisms, ``pure`` of those without a delta, and ``chosen`` of those that
-        the settings name; None where there is none.
+        ``least`` of all mechanisms, ``pure`` of mechanisms without a delta, and ``chosen`` of
+        mechanisms that the settings name; None if no mechanism qualifies.
     """
-    chosen = parse_variants(settings.mechanisms or featured())
-    others = [one for one in candidates() if one.quick and one not in chosen]
+    mechanisms = parse_variants(settings.mechanisms or featured())
+    others = [one for one in candidates() if one.quick and one not in mechanisms]
     best_of: dict[str, Predicted | None] = dict.fromkeys(("least", "pure", "chosen"))
-    for mechanism in (*chosen, *others):
+    for mechanism in (*mechanisms, *others):
         kinds = {
             "least": mechanism.info.guarantee != "none",
             "pure": mechanism.info.guarantee == "pure",
-            "chosen": mechanism.info.guarantee != "none" and mechanism in chosen,
+            "chosen": mechanism.info.guarantee != "none" and mechanism in mechanisms,
         }
-        wanted = [kind for kind, asks in kinds.items() if asks]
-        # nobody asks for more than what is known already: most answer at one look
-        best = [math.inf if (one := best_of[kind]) is None else one.least for kind in wanted]
-        if not wanted:
+        names = [kind for kind, asks in kinds.items() if asks]
+        # Do not search above the best answer so far, so that most mechanisms need only one test.
+        best = [math.inf if (one := best_of[kind]) is None else one.least for kind in names]
+        if not names:
             continue
         one = about(measured, settings, mechanism, goal, up_to=max(best))
         if one.good:
-            for kind, least_yet in zip(wanted, best, strict=True):
+            for kind, least_yet in zip(names, best, strict=True):
                 best_of[kind] = one if one.least < least_yet else best_of[kind]
     return best_of
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """One mechanism's search, ready to start.
+    """The prepared search of one mechanism.
 
     Attributes
     ----------
     question : _Question
     guess : float
-        Where to begin, which changes the work and not the answer; infinite if nothing is enough.
+        Start of the search, which changes the work but not the answer; infinite if no point is
+        enough.
     shared : bool
-        Whether it is proved that every draw is monotone.
+        Whether every trial is proved to be monotone.
     """
 
     question: _Question
@@ -494,7 +491,7 @@ class _Search:
 
     @classmethod
     def of(cls, question: _Question, guess: float | None = None) -> _Search | Target:
-        """Return the search, or why the mechanism cannot answer."""
+        """Return the search, or the reason why the mechanism cannot answer."""
         if (reason := question.unable()) is not None:
             return Target(question.mechanism, question.what, question.goal, reason=reason)
         if question.foreseen is not None:
@@ -514,16 +511,16 @@ class _Search:
         return question.goal.unit_threshold(question.measured.problem(question.settings))
 
     def seconds(self, confidence: float, most_draws: int) -> float:
-        """Return about how long it takes, by the time of a few draws."""
+        """Estimate the seconds of the search from the time of a few trials."""
         point = float(self.question.able[self.start])
-        self.question.sample(point, range(_TIMED_FROM - 1, _TIMED_FROM))  # what comes once
-        started = time.monotonic()
+        self.question.sample(point, range(_TIMED_FROM - 1, _TIMED_FROM))
+        start = time.monotonic()
         self.question.sample(point, range(_TIMED_FROM, _TIMED_FROM + _TIMED))
-        each = (time.monotonic() - started) / _TIMED
+        each = (time.monotonic() - start) / _TIMED
         return each * _TESTS * draws_of_a_test(self.threshold, confidence, self.shared, most_draws)
 
     def run(self, confidence: float, most_draws: int) -> Target:
-        """Return where the goal is reached."""
+        """Return the interval in which the goal is reached."""
         question, able = self.question, self.question.able
         bracket = crossing(
             able,
@@ -534,9 +531,9 @@ class _Search:
             confidence=confidence,
             most_draws=most_draws,
         )
-        # a claim is judged where the goal is reached for sure, or at the end where it is not
+        # Judge the claim where the goal is surely reached, or else at the largest value.
         where = bracket.high if bracket.high is not None else float(able[-1])
-        foreseen = question.goal.of_draws is None and question.measured.raw is None
+        predictable = question.goal.of_draws is None and question.measured.raw is None
         return Target(
             mechanism=question.mechanism,
             what=question.what,
@@ -549,7 +546,7 @@ class _Search:
             confidence=confidence,
             proved=self.shared,
             monotone=bracket.monotone,
-            predicted=question.foreseen if foreseen else None,
+            predicted=question.foreseen if predictable else None,
             status=question.status(where),
             tests=bracket.tests,
             draws=bracket.draws,
@@ -571,23 +568,21 @@ def least(
     Parameters
     ----------
     measured : Measured
-        A prepared table, or `planned`.
+        A prepared table, or a plan from `planned`.
     settings : Settings
-        Reads k, relation, seed, delta and, for n, epsilon. A delta not given is
-        the default for each n in turn.
+        Only k, relation, seed, delta and, for n, epsilon are used; each n has its default delta.
     mechanism : Mechanism
     goal : Goal
     what : {"epsilon", "n"}
-        For n: the same population, more or fewer people; A is kept.
+        For n, the population stays the same with more or fewer people; A is unchanged.
     confidence : float
     most_draws : int
-        Per point tried; more are drawn for a goal near the end of its scale
-        (see `crossing`).
+        Number of trials per point; more for a goal near the end of its scale (see `crossing`).
 
     Raises
     ------
     InvalidSetting
-        If the goal makes no sense for d and k.
+        If the goal makes no sense for this d and k.
     """
     search = _Search.of(_Question(mechanism, measured, settings, goal, what))
     return search if isinstance(search, Target) else search.run(confidence, most_draws)
@@ -595,15 +590,15 @@ def least(
 
 @dataclass(frozen=True)
 class Predicted:
-    """About the least value that is enough: a prediction by simulated releases.
+    """The least sufficient value, estimated by simulated releases.
 
     Attributes
     ----------
     mechanism : Mechanism
     value : float or None
-        The least value that is enough; infinite if none is, None where it cannot run.
+        The least sufficient value; infinite if there is none, None if the mechanism cannot run.
     status : Status or None
-        Of the claim at that value; None where there is no value.
+        Status of the claim at that value; None if no finite value exists.
     """
 
     mechanism: Mechanism
@@ -612,21 +607,21 @@ class Predicted:
 
     @property
     def least(self) -> float:
-        """The value, infinite where there is none."""
+        """The value, or infinity if no value is sufficient."""
         return math.inf if self.value is None else self.value
 
     @property
     def counts(self) -> bool:
-        """Whether there is an answer at which the claim does not fail."""
+        """Whether there is an answer, whose claim does not fail."""
         return self.status is not None and not self.status.verdict.fails
 
     @property
     def good(self) -> bool:
-        """Whether there is an answer at which the claim holds."""
+        """Whether there is an answer, whose claim holds."""
         return self.status is not None and self.status.verdict in (Verdict.HOLDS, Verdict.LOOSE)
 
     def order(self) -> tuple[bool, float]:
-        """Return what sorts answers: the least first, those that do not count last."""
+        """Return a sort key: the least answers first, answers that do not count last."""
         return not self.counts, self.least
 
 
@@ -640,11 +635,11 @@ def targets(
     most_draws: int = 256,
     on_estimate: Callable[[float], None] | None = None,
 ) -> tuple[Target, ...]:
-    """Return the answer of every chosen mechanism, the least first, false claims last.
+    """Return the answer of every chosen mechanism, the least first, failed claims last.
 
-    Where the settings name none, the least is predicted by simulated releases first, and only those
-    are searched that are predicted to need less than `NEAR` times it. ``on_estimate`` is called
-    with about the seconds that the searches take, before the first.
+    If the settings name no mechanism, simulated releases first estimate the least value. Only
+    mechanisms estimated to need less than `NEAR` times this value are then searched.
+    ``on_estimate`` is called before the first search with the expected seconds of all.
     """
     questions = [
         _Question(mechanism, measured, settings, goal, what) for mechanism in variants_of(settings)
@@ -666,7 +661,7 @@ def targets(
 def _contenders(
     questions: Sequence[_Question],
 ) -> tuple[list[_Question], list[float | None], list[Target]]:
-    """Return whom to search and from where, and the others with the reason why not."""
+    """Return the mechanisms to search, their starts, and the reasons for leaving others out."""
     rest: list[Target] = []
 
     def left_out(question: _Question, reason: str, searched: bool = False) -> None:
@@ -682,7 +677,7 @@ def _contenders(
         able.append((not question.mechanism.quick, guess, question))
     best = math.inf
     candidates: list[tuple[float, _Question]] = []
-    # those first that a law predicts to need the least: of others one look is enough as a rule
+    # Start with the least predicted need. Then other mechanisms usually need only one test.
     for _, _, question in sorted(able, key=lambda item: item[:2]):
         up_to = NEAR * best
         if question.status(min(up_to, float(question.able[-1]))).verdict.fails:

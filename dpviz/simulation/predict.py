@@ -1,23 +1,22 @@
-"""What noise does to components, without a single draw.
+"""Predict the effect of noise on components, without simulation.
 
-For noise with R-transform R, added to a matrix A with eigenvalues ``a_j``, the
-resolvent of the sum at z is that of A at w, where
+Noise with R-transform R is added to a matrix A with eigenvalues ``a_j``. The resolvent of the sum
+at z is the resolvent of A at w, where
 
     z(w) = w + R(g(w)),    g(w) = (1/d) sum_j 1/(w - a_j)
 
-(free additive convolution; Biane 1997 for the semicircle). Nothing is solved on
-a grid of z, for z is explicit in w. With w = u + i v, ``1 - Im z/v`` equals
-``sum_p r_p/((u - p)^2 + v^2)`` for some r_p >= 0 and real p, because -R(g(w))
-maps the upper half plane into itself. Hence:
+(free additive convolution; Biane 1997 for the semicircle). No equation is solved on a grid of z,
+because z is explicit in w. With w = u + i v, ``1 - Im z/v`` equals ``sum_p r_p/((u - p)^2 + v^2)``
+for some r_p >= 0 and real p, because -R(g(w)) maps the upper half plane into itself. Hence:
 
-* for each real u there is one v(u) >= 0 above which Im z > 0; the curve
-  u + i v(u) is the real axis of z, and x = Re z rises along it;
+* for each real u there is exactly one v(u) >= 0 above which Im z > 0; the curve u + i v(u) is the
+  real axis of z, and x = Re z rises along it;
 * that sum is a Stieltjes function of v^2, so its reciprocal is concave and
   Newton's method on it never overshoots: no damping is needed;
 * the mass of noisy eigenvalues above x is the imaginary part of an analytic
   function of w, in closed form: no mass is lost, however small the noise;
-* what leans on direction j is a contour integral that may leave the curve
-  straight upwards, where the integrand is smooth.
+* the mass along direction j is a contour integral that may leave the curve straight upwards, where
+  the integrand is smooth.
 """
 
 from __future__ import annotations
@@ -34,29 +33,29 @@ from dpviz.core.errors import InvalidSetting
 from dpviz.core.metrics import farthest_distance, nothing_to_recover, recovery_of
 from dpviz.sampling.limits import FreeNoise
 
-# Noise below this share of the spectrum's size is raised to it: doubles place
-# no point of the curve more finely, and its effect is the square of that.
+# Noise below this share of the spectrum's size is raised to it, because doubles cannot place a
+# point of the curve more finely. The effect of raising it is only the square of the share.
 _LEAST_NOISE = 1e-10
-_MASS_TOLERANCE = 1e-9  # of one eigenvalue, where the curve is searched
-_MASS_LOST = 1e-6  # of one eigenvalue: more than quadrature can lose
-_HEIGHT_STEPS, _SEARCH_STEPS = 100, 200  # far above need; passing them is a bug
+_MASS_TOLERANCE = 1e-9  # The search on the curve stops at this share of one eigenvalue.
+_MASS_LOST = 1e-6  # A check allows this share of one eigenvalue; quadrature loses less.
+_HEIGHT_STEPS, _SEARCH_STEPS = 100, 200  # Only a bug can reach these iteration limits.
 FOUND = 0.5
 """Squared overlap from which a component counts as found: turned by at most 45 degrees."""
-# Trapezoid in log tau: the integrand is analytic in a strip of half-width pi/2,
-# so the error is about exp(-pi^2/step).
+# Integrate by the trapezoidal rule in log tau. The integrand is analytic in a strip of half-width
+# pi/2, so the error is about exp(-pi^2/step).
 _CONTOUR_STEP = 0.4
 
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """The subordination curve of one matrix and one noise.
+    """The subordination curve for a matrix and a noise law.
 
     Attributes
     ----------
     values : ndarray of shape (p,)
         Distinct eigenvalues, ascending.
     weights : ndarray of shape (p,)
-        Their multiplicities, as floats; they sum to d.
+        Multiplicities of the eigenvalues, as floats; they sum to d.
     noise : FreeNoise
     """
 
@@ -76,8 +75,8 @@ class _Curve:
         """Return the points of the curve above real u, shape (points,)."""
         apart = u[:, None] - self.values
         squares = apart * apart
-        # The sum is at most spread^2/v^2. Heights below the least are taken as 0:
-        # outside the support.
+        # The sum is at most spread^2/v^2, which limits the height. Smaller heights than the least
+        # one lie outside the support and are set to 0.
         most = self.noise.spread**2
         least = (1e-9 * self.noise.visible_above) ** 2
         height2 = np.zeros(len(u))
@@ -90,22 +89,22 @@ class _Curve:
                 break
             pull, slope = self._pull(near_u, near, trial)
             low, high = np.where(pull > 1, trial, low), np.where(pull > 1, high, trial)
-            # Newton on 1/pull - 1, concave and increasing in the squared height. Where a
-            # direction's own pole cancels in the slope, halve the bracket in the logarithm.
+            # Use Newton's method on 1/pull - 1, which is concave and increasing in the squared
+            # height. If a pole spoils the slope, halve the bracket in the logarithm instead.
             with np.errstate(divide="ignore", invalid="ignore"):
-                moved = trial - (pull - 1) * pull / slope
-            moved = np.where((moved > low) & (moved < high), moved, np.sqrt(low * high))
-            met = np.abs(pull - 1) <= 1e-13
-            moved = np.where(met, trial, moved)
-            settled = met | (high - low <= 1e-13 * high)
-            height2[active[settled]] = moved[settled]
-            going = ~settled
+                newton = trial - (pull - 1) * pull / slope
+            newton = np.where((newton > low) & (newton < high), newton, np.sqrt(low * high))
+            hits = np.abs(pull - 1) <= 1e-13
+            newton = np.where(hits, trial, newton)
+            converges = hits | (high - low <= 1e-13 * high)
+            height2[active[converges]] = newton[converges]
+            going = ~converges
             active, near, near_u = active[going], near[going], near_u[going]
-            low, high, trial = low[going], high[going], moved[going]
+            low, high, trial = low[going], high[going], newton[going]
         else:
-            raise ArithmeticError("the subordination curve did not settle")
-        # Exactly on an eigenvalue the curve may come down to the axis (a hard edge, or an
-        # atom), where nothing is finite: look from just above.
+            raise ArithmeticError("the iteration for the subordination curve did not converge")
+        # Exactly on an eigenvalue the curve may reach the real axis (a hard edge, or an atom),
+        # where nothing is finite. So evaluate just above it.
         height2[(height2 == 0) & (squares.min(axis=1) < least)] = least
         return self._points(u, apart, squares, np.sqrt(height2))
 
@@ -116,7 +115,7 @@ class _Curve:
         inverse = 1 / (squares + height2[:, None])
         s0, s1 = (inverse @ self._columns).T
         t0, t1 = ((inverse * inverse) @ self._columns).T
-        real = u * s0 - s1  # Re g; Im g is -v s0
+        real = u * s0 - s1  # This is the real part of g; the imaginary part is -v s0.
         real_slope = u * t0 - t1
         spread, spread_slope = self.noise.variance, np.zeros_like(u)
         for rate, size in self.noise.jumps:
@@ -147,7 +146,7 @@ class _Curve:
             away = 1 - size * g
             x += (rate * size / away).real
             r_slope += rate * size**2 / (away * away)
-            # Im away keeps the sign of its zero, so that the logarithm stays on its branch.
+            # The imaginary part keeps the sign of its zero, so the logarithm stays on its branch.
             log_imag = np.arctan2(size * height * s0, away.real)
             phase += d * rate * ((1 / away).imag + log_imag)
         z_slope = 1 + r_slope * g_slope
@@ -156,10 +155,10 @@ class _Curve:
         return _Points(u, height, x, phase / math.pi, mass_slope)
 
     def overlaps_above(self, w: complex) -> FloatArray:
-        """Return the mass above the point w that leans on one direction each, shape (p,).
+        """Return the mass above the point w along one direction each, shape (p,).
 
-        It is Im F_j(w)/pi with ``F_j' = z'(w)/(w - a_j)`` and F_j - log w -> 0
-        at infinity: the logarithm in closed form, the rest up a vertical ray.
+        The mass is Im F_j(w)/pi with ``F_j' = z'(w)/(w - a_j)`` and F_j - log w -> 0 at infinity:
+        the logarithm is in closed form, the rest is integrated up a vertical ray.
         """
         nearest = float(np.abs(w - self.values).min())
         farthest = float(np.abs(w - self.values).max())
@@ -186,24 +185,24 @@ class _Points:
     u: FloatArray
     height: FloatArray
     x: FloatArray
-    above: FloatArray  # mass of noisy eigenvalues above x
-    slope: FloatArray  # of that mass in u, 0 outside the support
+    above: FloatArray  # This is how many noisy eigenvalues lie above x, as a mass.
+    slope: FloatArray  # This is the slope of that mass in u; it is 0 outside the support.
 
 
 def _locate(curve: _Curve, targets: FloatArray, near: FloatArray) -> _Points:
-    """Return the points of the curve with the given masses above them.
+    """Return the points of the curve above which the given masses lie.
 
     Parameters
     ----------
     curve : _Curve
     targets : ndarray
-        Masses strictly between 0 and d.
+        Target masses, strictly between 0 and d.
     near : ndarray
-        Real u where a target may lie if the noise is small; a first look.
+        Real u near a target if the noise is small; tried first.
 
     Notes
     -----
-    Every evaluated point narrows the bracket of every target.
+    The search uses every evaluated point to narrow the bracket of every target.
     """
     reach = curve.noise.visible_above
     low, high = curve.values[0], curve.values[-1]
@@ -221,10 +220,10 @@ def _locate(curve: _Curve, targets: FloatArray, near: FloatArray) -> _Points:
     above, slope = points.above[place].copy(), points.slope[place].copy()
     for _ in range(_SEARCH_STEPS):
         active = np.flatnonzero(np.abs(above - targets) > _MASS_TOLERANCE)
-        # Rounding can leave the mass a last digit out of order along u.
-        ordered = np.minimum.accumulate(known_above)
-        right = len(ordered) - np.searchsorted(ordered[::-1], targets[active], side="right")
-        right = np.clip(right, 1, len(ordered) - 1)
+        # Rounding can break the falling order of the mass along u slightly, so restore it.
+        falling = np.minimum.accumulate(known_above)
+        right = len(falling) - np.searchsorted(falling[::-1], targets[active], side="right")
+        right = np.clip(right, 1, len(falling) - 1)
         left_u, right_u = known_u[right - 1], known_u[right]
         open_ = right_u - left_u > 4 * np.spacing(np.maximum(np.abs(left_u), np.abs(right_u)))
         active, left_u, right_u = active[open_], left_u[open_], right_u[open_]
@@ -241,25 +240,25 @@ def _locate(curve: _Curve, targets: FloatArray, near: FloatArray) -> _Points:
         known_above = np.concatenate([known_above, point.above])[order]
         known_u = np.concatenate([known_u, trial])[order]
     else:
-        raise ArithmeticError("the noisy spectrum was not located")
+        raise ArithmeticError("the search for the noisy eigenvalues did not converge")
     return _Points(u, height, x, above, slope)
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a noisy top-k space is expected to be.
+    """The expected properties of a noisy top-k space.
 
     Attributes
     ----------
     captured_share : float
-        Expected captured variance, as a share of what the best k capture.
+        Expected captured variance, as a share of the variance that the best k capture.
     captured_total : float
-        The same as a share of the total variance.
+        Expected captured variance, as a share of the total variance.
     chance : float
         Expected captured share of a random subspace.
     overlaps : ndarray of shape (d,)
-        Expected squared overlap of the released space with each true component,
-        in the order given; each in [0, 1], they sum to k.
+        Expected squared overlap of the released space with each true component, in the order given.
+        Each overlap is in [0, 1], and all sum to k.
     noise : FreeNoise
     mass : float
         Sum of the overlaps before they are scaled to k: a check of the numerics.
@@ -286,9 +285,9 @@ class Prediction:
     def metric(self, key: str, k: int) -> float | None:
         """Return a predicted metric by its key in `dpviz.core.metrics.METRICS`, or None.
 
-        The projection distance is the root of the expected square, a little
-        above the mean; so is the Frobenius norm. Measures that follow neither
-        from the overlaps nor from the noise's law are None.
+        The projection distance is the root of the expected square, a little above the mean; so is
+        the Frobenius norm. Metrics that follow neither from the overlaps nor from the noise's law
+        are None.
         """
         law = self.noise.matched
         match key:
@@ -315,10 +314,10 @@ class Prediction:
 
 
 def _curve_of(values: FloatArray, noise: FreeNoise) -> tuple[_Curve, NDArray[np.intp]]:
-    """Return the curve of a spectrum and noise, and each eigenvalue's place in it."""
+    """Return the curve of a spectrum and noise, and each eigenvalue's index in it."""
     least = _LEAST_NOISE * float(np.abs(values).max())
-    raised = noise.visible_above < least
-    law = (noise.scaled(least / noise.visible_above) if raised else noise).matched
+    too_low = noise.visible_above < least
+    law = (noise.scaled(least / noise.visible_above) if too_low else noise).matched
     distinct, which, counts = np.unique(values, return_inverse=True, return_counts=True)
     return _Curve(distinct, counts.astype(float), law), which
 
@@ -334,25 +333,24 @@ def predict(
 ) -> Prediction:
     """Predict the top k components of A plus noise.
 
-    Exact as d grows; the error at small d is listed in docs/prediction.md.
+    The prediction is exact as d grows; docs/prediction.md lists the error at small d.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (d,)
-        Of the matrix the noise is added to, descending; repeats and zeros may
-        occur.
+        Eigenvalues of the matrix before noise, descending; repeats and zeros may occur.
     k : int
-        From 1 to d.
+        Number of components, from 1 to d.
     noise : FreeNoise
     worth : ndarray of shape (d,), optional
-        Variance of the reference along each eigenvector, where it is not the
-        eigenvalue itself (rows were shortened to the bound). Off-diagonal terms
-        vanish in the mean, since the noise is as likely with any signs.
+        Variance of the reference along each eigenvector, if it differs from the eigenvalue (because
+        rows were clipped to the bound). Off-diagonal terms vanish in the mean, since the noise is
+        as likely with any signs.
 
     Raises
     ------
     InvalidSetting
-        If k is out of range, or no variance is there to be captured.
+        If k is out of range, or there is no variance to capture.
     ArithmeticError
         If the numerics lost mass; a bug.
     """
@@ -362,25 +360,25 @@ def predict(
         raise InvalidSetting("k", f"a whole number from 1 to {d}", k, "--k")
     worth = values if worth is None else np.asarray(worth, dtype=float)
     if not worth.sum() > 0:
-        raise InvalidSetting("spectrum", "of sum above 0", "a sum that is not")
+        raise InvalidSetting("spectrum", "a list of numbers whose sum is above 0", "another sum")
     curve, which = _curve_of(values, noise)
     overlaps = np.ones(d)
     if k < d:
-        ordered = np.sort(values)[::-1]
-        edge, after = float(ordered[k - 1]), float(ordered[k])
+        descending = np.sort(values)[::-1]
+        edge, after = float(descending[k - 1]), float(descending[k])
         near = np.array([edge, (edge + after) / 2, after])
         point = _locate(curve, np.array([float(k)]), near)
         w = complex(point.u[0], point.height[0])
         overlaps = curve.overlaps_above(w)[which]
     mass = float(overlaps.sum())
     if not abs(mass - k) <= _MASS_LOST * d:
-        raise ArithmeticError(f"the prediction holds {mass} of {k} components")
+        raise ArithmeticError(f"the predicted overlaps sum to {mass}, but should sum to {k}")
     overlaps = np.clip(overlaps * (k / mass), 0.0, 1.0)
-    captured = float(overlaps @ worth)
+    variance = float(overlaps @ worth)
     best = float(np.sort(worth)[::-1][:k].sum())
     return Prediction(
-        captured_share=captured / best,
-        captured_total=captured / float(worth.sum()),
+        captured_share=variance / best,
+        captured_total=variance / float(worth.sum()),
         chance=k / d * float(worth.sum()) / best,
         overlaps=overlaps,
         noise=noise,
@@ -392,22 +390,23 @@ def predict(
 def direction_overlaps(
     eigenvalues: FloatArray, noise: FreeNoise, most: int | None = None
 ) -> FloatArray:
-    """Return the expected squared overlap of the j-th released direction with the j-th true one.
+    """Return expected squared overlaps of released and true directions of the same rank.
 
-    The overlap of component j with the released top-j space less that with the top-(j - 1) space.
+    Each value is the overlap of component j with the released top-j space minus its overlap with
+    the top-(j - 1) space.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (d,)
-        Of the matrix the noise is added to, descending.
+        Eigenvalues of the matrix before noise, descending.
     noise : FreeNoise
     most : int, optional
-        How many directions, the first; all of them if not given.
+        Number of leading directions; by default all of them.
 
     Returns
     -------
     ndarray of shape (most,)
-        Each in [0, 1].
+        Overlaps, each in [0, 1].
     """
     values = np.sort(np.asarray(eigenvalues, dtype=float))[::-1]
     count = len(values) if most is None else min(most, len(values))
@@ -415,10 +414,10 @@ def direction_overlaps(
 
 
 def components_found(eigenvalues: FloatArray, noise: FreeNoise) -> int:
-    """Return how many components are released turned by less than 45 degrees, as predicted.
+    """Predict how many components are released turned by less than 45 degrees.
 
-    Those whose released direction has a squared overlap of at least one half with them.
-    Parameters are those of `direction_overlaps`.
+    Such a component and its released direction have a squared overlap of at least one half. For
+    parameters see `direction_overlaps`.
     """
     return int((direction_overlaps(eigenvalues, noise) >= FOUND).sum())
 
@@ -427,12 +426,12 @@ def components_found(eigenvalues: FloatArray, noise: FreeNoise) -> int:
 def _direction_overlaps(
     values: tuple[float, ...], noise: FreeNoise, most: int
 ) -> tuple[float, ...]:
-    ordered = np.array(values)
-    d = len(ordered)
-    if not ordered.any():
-        return (1 / d,) * most  # nothing to find: every direction is by chance
-    curve, which = _curve_of(ordered, noise)
-    near = np.concatenate([ordered, (ordered[1:] + ordered[:-1]) / 2])
+    spectrum = np.array(values)
+    d = len(spectrum)
+    if not spectrum.any():
+        return (1 / d,) * most  # All directions are random, so none can be found.
+    curve, which = _curve_of(spectrum, noise)
+    near = np.concatenate([spectrum, (spectrum[1:] + spectrum[:-1]) / 2])
     points = _locate(curve, np.arange(1, min(most, d - 1) + 1, dtype=float), near)
     inside = np.zeros((most + 1, d))
     if most == d:

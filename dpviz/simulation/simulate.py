@@ -1,7 +1,7 @@
-"""The one place where mechanisms meet data: trials in, releases out, block by block.
+"""Run mechanisms on data, block by block: trials in, releases out.
 
-Comparisons, sweeps, pages, targets, tasks, exhibits, audits and fits say what is to be drawn
-(`Trials`) and what is to be kept of each block; `simulate` draws. Memory is that of one block.
+Comparisons, sweeps, pages, targets, tasks, exhibits, audits and fits define what to simulate
+(`Trials`) and the results to keep. `simulate` runs the trials, with one block in memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from dpviz.core.arrays import FloatArray
 from dpviz.core.cancelling import check_cancelled
-from dpviz.core.errors import CannotRun
 from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Problem
 from dpviz.core.release import Calibration, Release
@@ -26,15 +25,15 @@ from dpviz.preparation.steps import PrivateSteps
 from dpviz.simulation.picture.account import PictureOptions
 
 _SHARED_ENTRIES = 1 << 18
-"""Most entries of noise that are kept for the next epsilon: 2 MB for each of some variants.
+"""Maximum number of noise entries cached for the next epsilon: 2 MB for each of some variants.
 
-Twenty-four epsilons of three mechanisms take .17 of the time with it on iris, .67 on digits.
+With it, twenty-four epsilons of three mechanisms take .17 of the time on iris, .67 on digits.
 """
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant in one setting, with the trials to draw.
+    """A variant in one setting, with the trials to simulate.
 
     Attributes
     ----------
@@ -44,13 +43,13 @@ class Cell:
     budget : Budget
     seed : int
     trials : range
-        Which named trials; chunks of trials join without a seam.
+        Trial numbers; chunks of trials join to the same results.
     private : PrivateSteps or None
-        The steps of the preparation that the budget pays for as well.
+        Private steps of the preparation, covered by the same budget.
     free : bool
-        Whether releases are measured after post-processing as well (`dpviz.simulation.cells`).
+        Whether releases are also measured after post-processing (`dpviz.simulation.cells`).
     picture : PictureOptions or None
-        What the budget pays for beside the directions, to be published of the rows.
+        Published picture of the rows, covered by the same budget.
     """
 
     mechanism: Mechanism
@@ -65,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Named:
-    """Trials with a stream each, named by seed, label and number: blocks join without a seam.
+    """Trials with one stream each, named by seed, label and number: blocks do not change them.
 
     Attributes
     ----------
@@ -79,13 +78,13 @@ class Named:
     trials: range
 
     def blocks(self, most: int | None) -> Iterator[Named]:
-        """Yield the same trials, at most so many at a time."""
+        """Yield the trials, at most ``most`` at a time."""
         step = most or max(len(self.trials), 1)
         for start in range(0, len(self.trials), step):
             yield replace(self, trials=self.trials[start : start + step])
 
     def draws(self) -> Draws:
-        """Return the streams."""
+        """Return the random streams of the trials."""
         return Draws.trials(self.seed, self.label, self.trials)
 
 
@@ -103,13 +102,13 @@ class Batch:
     size: int
 
     def blocks(self, most: int | None) -> Iterator[Batch]:
-        """Yield as many trials, at most so many at a time."""
+        """Yield the same number of trials, at most ``most`` at a time."""
         step = most or max(self.size, 1)
         for start in range(0, self.size, step):
             yield Batch(self.rng, min(step, self.size - start))
 
     def draws(self) -> Draws:
-        """Return the draws that come next."""
+        """Return the generator's next random numbers."""
         return Draws.batch(self.rng, self.size)
 
 
@@ -122,14 +121,14 @@ class Trials:
     mechanism : Mechanism
     calibration : Calibration
     sees : SecondMoment or callable
-        What the mechanism sees; where a preparation is drawn as well, the place of a trial to
-        what that trial sees.
+        The mechanism's input. With a private preparation, a function from a trial's index to the
+        input of that trial.
     streams : Named or Batch
     most : int or None
-        Trials in a block; None for one block.
+        Trials in a block; None means a single block.
     keeps_noise : bool
-        Whether named standard noise is kept in this process, as every epsilon scales the same
-        draw. Never for a release that is given away: what is kept is what hides its data.
+        Whether named standard noise is cached in this process, because every epsilon scales the
+        same noise. Never for a real release, because the noise hides its data.
     """
 
     mechanism: Mechanism
@@ -149,19 +148,19 @@ def simulate(
     keep: Callable[[_Trials, Release], _Kept],
     on_block: Callable[[], object] = check_cancelled,
 ) -> Iterator[_Kept]:
-    """Draw the releases of every cell and yield what is kept of each block, in order.
+    """Simulate the releases of every cell; yield the result of ``keep`` for each block, in order.
 
-    BLAS runs on one thread while a mechanism and ``keep`` are at work: the same bytes whatever
+    BLAS runs on one thread during the mechanism and ``keep``, so that the bytes do not depend on
     the number of workers.
 
     Parameters
     ----------
     cells : iterable of Trials
-        Taken one at a time.
+        Cells, taken one at a time.
     keep : callable
-        The cell and the releases of one block to what is kept of them.
+        A function from a cell and the releases of one block to the result that is kept.
     on_block : callable
-        Called before each block; what it raises ends the work.
+        A function called before each block; an exception from it ends the work.
     """
     for cell in cells:
         for streams in cell.streams.blocks(cell.most):
@@ -171,27 +170,11 @@ def simulate(
             yield part
 
 
-_Made = TypeVar("_Made")
-
-
-def unless_failed(mechanism: Mechanism, run: Callable[[], _Made]) -> _Made | CannotRun:
-    """Return what draws of a mechanism make, or why one of somebody else fails in them.
-
-    Ours say beforehand where they cannot run; what fails of them in a draw is a fault, and raised.
-    """
-    try:
-        return run()
-    except CannotRun as error:
-        if mechanism.ours:
-            raise
-        return error
-
-
 def _release(cell: Trials, streams: Named | Batch) -> Release:
     """Return the releases of one block."""
     mechanism, calibration, sees = cell.mechanism, cell.calibration, cell.sees
     if callable(sees):
-        # each trial sees another table, so they cannot share one batch
+        # Each trial has a table of its own, so the trials cannot share one batch.
         singles = streams.draws().single()
         return Release.joined(
             [
@@ -199,11 +182,11 @@ def _release(cell: Trials, streams: Named | Batch) -> Release:
                 for place, one in enumerate(singles)
             ]
         )
-    # releases of somebody else's mechanism are checked first, in `released`
+    # External mechanisms go through `released`, because it checks their releases.
     keeps = cell.keeps_noise and mechanism.ours
     if keeps and isinstance(streams, Named) and isinstance(mechanism, AdditiveMechanism):
         problem = calibration.problem
-        # the next epsilon scales the same draw; what is larger would fill the memory
+        # The next epsilon scales the same noise, so cache it unless it would fill the memory.
         if len(streams.trials) * problem.d**2 <= _SHARED_ENTRIES:
             noise = _standard_noise(mechanism, problem, streams)
             return mechanism.release_scaled(sees, calibration, noise)
@@ -213,7 +196,7 @@ def _release(cell: Trials, streams: Named | Batch) -> Release:
 @lru_cache(maxsize=24)
 def _standard_noise(mechanism: AdditiveMechanism, problem: Problem, streams: Named) -> FloatArray:
     noise = mechanism.standard_noise(problem, streams.draws())
-    # shared by all who ask: nobody may change it
+    # All callers share this cached array, so make it read-only.
     noise.setflags(write=False)
     return noise
 
@@ -224,15 +207,15 @@ def simulate_tables(
     rows: Callable[[int], FloatArray],
     streams: Named | Batch,
 ) -> Iterator[FloatArray]:
-    """Yield the released table of each trial, one at a time: a table is large.
+    """Yield the released table of each trial, one at a time because tables are large.
 
     Parameters
     ----------
     mechanism : Mechanism
-        One that releases rows; see `Mechanism.release_rows`.
+        A mechanism that releases rows; see `Mechanism.release_rows`.
     calibration : Calibration
     rows : callable
-        The place of a trial to the bounded rows that it sees, shape (n, d).
+        A function from a trial's index to the bounded rows that it sees, shape (n, d).
     streams : Named or Batch
     """
     singles: Iterable[Named | Batch] = streams.blocks(1)

@@ -1,12 +1,11 @@
-"""Finished cells on disk, found again by what they were made of.
+"""Store finished cells on disk, under a key of everything that they depend on.
 
-A cell's key is a digest of everything its numbers depend on: the moments, the
-problem, the variant, the budget, the seed, the trials, the metrics, the source
-of the core itself with the versions of NumPy, SciPy and scikit-learn, and the kernel of BLAS,
-which moves the last digits from one processor to another. One small file
-per cell is written aside and renamed, so that an interrupted run leaves whole
-files only. Files hold utility metrics of the user's data, which are not
-private: the folder is the user's own.
+A cell's key is a digest of everything its numbers depend on: moments, problem, variant, budget,
+seed, trials, metrics and the source of the core. The digest also covers the versions of NumPy,
+SciPy and scikit-learn, and the kernel of BLAS, which changes the last digits between processors.
+One small file per cell is written under another name and renamed, so that an interrupted run leaves
+complete files only. Files hold utility metrics of the user's data, which are not private: the
+folder is the user's own.
 """
 
 from __future__ import annotations
@@ -37,32 +36,32 @@ from dpviz.preparation.prepared import Measured
 from dpviz.simulation.simulate import Cell
 
 CAP_BYTES = 512 << 20
-"""A folder that has grown beyond this loses its least recently used cells after a run."""
+"""A folder with more bytes than this loses its least recently used cells after a run."""
 
 _MAGIC = b"dpviz cell 1\n"
 _DIGEST = 32
 _PART_SECONDS = 3600.0
-# What draws pictures, talks or stores changes no number. Paths are relative to the package.
+# These modules for charts, messages and storage change no number. Paths start in the package.
 _NOT_SOURCE = (
-    "auditing", "releasing", "report", "lessons", "studies", "papers", "cli",  # above this room
+    "auditing", "releasing", "report", "lessons", "studies", "papers", "cli",
     "extend/checks.py", "extend/testing.py", "_app",
     "simulation/store.py", "core/files.py", "core/platform.py",
 )  # fmt: skip
 
 
 def default_folder() -> Path:
-    """Return the folder for cached cells of this user."""
+    """Return this user's folder for cached cells."""
     return user_cache() / "cells"
 
 
 @cache
 def source_digest(package: Path = PACKAGE) -> str:
-    """Return the digest of the core's source and of the libraries its numbers come from.
+    """Return the digest of the core's source and of the libraries behind its numbers.
 
     Parameters
     ----------
     package : Path
-        The folder of the package: every room below it counts but those that change no number.
+        Folder of the package: the digest covers its source, except code that changes no number.
     """
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(package.rglob("*.py")):
@@ -76,7 +75,7 @@ def source_digest(package: Path = PACKAGE) -> str:
 
 
 class Keys:
-    """Keys of the cells of one measured table; its arrays are digested once."""
+    """Keys of the cells of one measured table, whose arrays are digested once."""
 
     def __init__(self, measured: Measured) -> None:
         self._measured = measured
@@ -107,26 +106,26 @@ class Keys:
 
 
 def own_code(mechanism: Mechanism) -> str:
-    """Return a digest of a mechanism's code; empty of ours, of which `source_digest` says it."""
+    """Return a digest of a mechanism's code; empty for dpviz's, which `source_digest` covers."""
     return "" if mechanism.ours else f"{code_digest(type(mechanism))} {mechanism.info}"
 
 
 def _measured_by(metrics: tuple[str | Metric, ...]) -> list[str]:
-    """Return digests of the code of metrics that are not ours."""
-    computed = (metric_of(one).compute for one in metrics)
+    """Return digests of the code of external metrics."""
+    functions = (metric_of(one).compute for one in metrics)
     return [
-        code_digest(one) for one in computed if not one.__module__.startswith(f"{PACKAGE.name}.")
+        code_digest(one) for one in functions if not one.__module__.startswith(f"{PACKAGE.name}.")
     ]
 
 
 def data_digest(measured: Measured, with_rows: bool | None = None) -> str:
-    """Return a digest of a prepared table: its facts, its moments and, where they count, its rows.
+    """Return a digest of a prepared table: its facts, its moments and, if needed, its rows.
 
     Parameters
     ----------
     measured : Measured
     with_rows : bool, optional
-        Whether the rows count; by default where they are in memory.
+        Whether the digest covers the rows; by default if they are in memory.
     """
     if with_rows is None:
         with_rows = isinstance(measured, Prepared) and measured.has_rows
@@ -150,11 +149,11 @@ def data_digest(measured: Measured, with_rows: bool | None = None) -> str:
 
 
 def rows_digest(measured: Measured) -> str:
-    """Return a digest of what was read of a table, the same whatever kernel BLAS has.
+    """Return a digest of a table's data as read, equal for all kernels of BLAS.
 
-    It is of the rows as they were read, with their names and bounds: how they are prepared is
-    among the options of an answer. A table in batches is read once more for it. A plan has no rows,
-    and its moment stands for them.
+    The digest covers the rows as read, with their names and bounds; their preparation is among the
+    options of an answer. A table in batches is read again for the digest. A plan has no rows, so
+    its moment is used.
     """
     if isinstance(measured, BoundedTable):
         rows, names = measured.rows_read, measured.passes.columns
@@ -175,14 +174,14 @@ class Store:
     Parameters
     ----------
     folder : Path
-        Made if it is not there, for this user alone.
+        Path of the folder, created for this user alone if it does not exist.
     cap : int
-        Bytes that `prune` leaves.
+        Maximum number of bytes that `prune` leaves.
 
     Raises
     ------
     InvalidSetting
-        If the folder cannot be made or written.
+        If the folder cannot be created or written.
     """
 
     def __init__(self, folder: Path, cap: int = CAP_BYTES) -> None:
@@ -196,26 +195,26 @@ class Store:
 
     def _not_writable(self) -> InvalidSetting:
         return InvalidSetting(
-            "cache", "a folder that can be written, or none", str(self.folder), "--cache"
+            "cache", "a folder that dpviz can write, or none", str(self.folder), "--cache"
         )
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.cell"
 
     def get(self, key: str) -> dict[str, FloatArray] | None:
-        """Return the metrics of a cell, or None if it is not there whole."""
+        """Return the metrics of a cell, or None if its file is absent or incomplete."""
         path = self._path(key)
         try:
             metrics = _unpack(path.read_bytes(), key)
         except OSError:
             return None
         if metrics is not None:
-            with contextlib.suppress(OSError):  # a store that may only be read
-                os.utime(path)  # used just now: the last to be pruned
+            with contextlib.suppress(OSError):  # A read-only folder raises an error; ignore it.
+                os.utime(path)  # A file used just now is the last one that `prune` removes.
         return metrics
 
     def put(self, key: str, metrics: Mapping[str, FloatArray]) -> None:
-        """Keep the metrics of a finished cell; the file appears whole or not at all."""
+        """Store the metrics of a finished cell; the file appears complete or not at all."""
         path = self._path(key)
         try:
             path.parent.mkdir(exist_ok=True, mode=0o700)
@@ -230,11 +229,11 @@ class Store:
         for path in self.folder.glob("??/*"):
             try:
                 stat = path.stat()
-                # Nobody writes a cell for an hour: whoever began this one was killed.
+                # Writing never takes an hour, so the process that began this old file was killed.
                 if path.name.startswith(".") and stat.st_mtime < time.time() - _PART_SECONDS:
                     path.unlink(missing_ok=True)
                     continue
-            except OSError:  # another run pruned it, or a folder in a cell's place
+            except OSError:  # Another process removed the file, or it is a folder.
                 continue
             files.append((stat.st_mtime, stat.st_size, path))
         total = sum(size for _, size, _ in files)
@@ -243,7 +242,7 @@ class Store:
                 break
             try:
                 path.unlink(missing_ok=True)
-            except OSError:  # a folder in a cell's place, or another's file: it stays
+            except OSError:  # It is a folder, or the file belongs to another user.
                 continue
             total -= size
 
@@ -256,7 +255,7 @@ def _pack(metrics: Mapping[str, FloatArray], key: str) -> bytes:
 
 
 def _unpack(content: bytes, key: str) -> dict[str, FloatArray] | None:
-    """Return what was packed, or None for anything else: the digest covers all of it."""
+    """Return the packed metrics, or None if the digest does not match the content."""
     start = len(_MAGIC) + _DIGEST
     body = content[start:]
     digest = hashlib.blake2b(body, digest_size=_DIGEST).digest()

@@ -1,22 +1,21 @@
-"""Sweeps: mechanisms over a grid of settings, as one tidy table.
+"""Sweep mechanisms over a grid of settings into a tidy table, or compare them along one axis.
 
-`sweep` crosses values of epsilon, delta, k, n and the row bound. Streams are
-named by seed, mechanism and trial, so one draw runs along each axis and makes a
-smooth curve, while trials are independent of each other.
+`sweep` crosses values of epsilon, delta, k, n and the row-norm bound. Streams are named by seed,
+mechanism and trial. So one trial has the same random numbers along each axis and makes a smooth
+curve, while trials are independent of each other.
 
-- n below the table's takes a random subsample, each inside the next larger; n
-  above keeps A and enlarges n. Results are always compared with the whole
-  table, with the bound held.
-- A row bound prepares the rows again. Results are compared with the rows before
-  bounding, and metrics in units of the squared row bound are given in those of
-  the base setting, so that they compare along the axis.
+- n below the table's takes a random subsample, each inside the next larger subsample; n above it
+  keeps A and enlarges n. Results are always compared with the whole table, with the same bound.
+- A row-norm bound prepares the rows again. Results are compared with the rows before bounding.
+  Metrics in squared row-norm bounds are given in the base setting's bounds, so that they are
+  comparable along the axis.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from dpviz.core.arrays import FloatArray
+from dpviz.core.cancelling import in_threads
 from dpviz.core.errors import CannotRun, InvalidSetting
 from dpviz.core.files import write_table
 from dpviz.core.metrics import METRICS, Metric, Metrics, chosen, metric_of
@@ -33,23 +33,26 @@ from dpviz.core.resources import one_blas_thread
 from dpviz.core.settings import Settings
 from dpviz.core.worker import sent_whole
 from dpviz.datasets.table import Table
-from dpviz.mechanisms import ALL, parse_variant
+from dpviz.mechanisms import ALL, Mechanism, parse_variant
 from dpviz.preparation.bounding import BoundedTable, prepare
 from dpviz.preparation.load import PlannedTable, load_measured
 from dpviz.preparation.prepared import Measured
 from dpviz.preparation.steps import private_steps
-from dpviz.simulation.axes import axis_param, clean_value
-from dpviz.simulation.cells import cell_at, pilot_draws, variants_of
-from dpviz.simulation.compare import TABLE_COLUMNS, attempt
+from dpviz.simulation.axes import axis_param, clean_value, rows_at, settings_at
+from dpviz.simulation.cells import pilot_draws, plan, takes_rows
+from dpviz.simulation.compare import TABLE_COLUMNS, Comparison, Draw, Result, attempt, compare
 from dpviz.simulation.jobs import Arrays, Progress, kept, work
 from dpviz.simulation.simulate import Cell
 from dpviz.simulation.store import Keys, Store
+
+At = Callable[[Measured, str, Any, int, bool], Measured]
+"""A function to the table at one axis value: `dpviz.simulation.axes.rows_at`, or its cache."""
 
 SKIPPED_COLUMNS = (
     "table", "mechanism", "epsilon", "delta", "k", "n", "row_bound", "relation", "reason",
 )  # fmt: skip
 
-_SQUARED_BOUND = "squared row bound"  # the unit that a row bound changes
+_SQUARED_BOUND = "squared row bound"  # Metrics with this unit depend on the row-norm bound.
 _TEXT = ("table", "mechanism", "relation", "metric", "reason")
 _WHOLE = ("k", "n", "trial")
 
@@ -61,13 +64,13 @@ class Sweep:
     Attributes
     ----------
     table : DataFrame
-        Columns `dpviz.simulation.compare.TABLE_COLUMNS`: one row per cell, metric and
-        trial. ``row_bound`` is in units of the (scaled) table, ``value`` in the
-        metric's own unit, or in squared row bounds of the base setting.
+        Columns `dpviz.simulation.compare.TABLE_COLUMNS`: one row per cell, metric and trial.
+        ``row_bound`` is in units of the (scaled) table, ``value`` in the metric's own unit, or in
+        squared row-norm bounds of the base setting.
     skipped : DataFrame
-        Columns `SKIPPED_COLUMNS`: the cells that cannot run, and why.
+        Columns `SKIPPED_COLUMNS`: the cells that cannot run, and the reasons.
     reused, computed : int
-        Cells from the cache, and cells run now.
+        Numbers of cells from the cache, and of cells run now.
     """
 
     table: pd.DataFrame
@@ -76,12 +79,12 @@ class Sweep:
     computed: int
 
     def write(self, path: str | Path) -> None:
-        """Write the table as CSV or Parquet, by the ending; whole or not at all.
+        """Write the table as CSV or Parquet, by the ending; the file is complete or absent.
 
         Raises
         ------
         InvalidSetting
-            If the ending is another, or the folder cannot be written.
+            If the ending is neither CSV nor Parquet, or the folder cannot be written.
         """
         write_table(self.table, path)
 
@@ -106,53 +109,53 @@ def sweep(
         A built-in name, a path, a plan (see `dpviz.preparation.load`), a table, or rows
         prepared with the settings.
     over : mapping of str to values
-        Axes among epsilon, delta, k, n and row_bound, with the values of each;
-        their product is swept. Repeated values count once.
+        Axes among epsilon, delta, k, n and row_bound, with the values of each axis; their product
+        is swept. Repeated values count once.
     settings : Settings, optional
-        All the rest: mechanisms, trials, seed, relation, preparation.
+        All other settings: mechanisms, trials, seed, relation, preparation.
     metrics : str, Metric or iterable of these, optional
-        Names of `dpviz.core.metrics.METRICS`, and others; all of `METRICS` if not given.
+        Names of `dpviz.core.metrics.METRICS`, or custom metrics; by default all of `METRICS`.
     workers, executor
-        Who runs the cells: see `dpviz.simulation.jobs.work`.
+        How the cells are run; see `dpviz.simulation.jobs.work`.
     store : Store, optional
-        Where finished cells are kept and found again.
+        The store of finished cells.
     progress : callable, optional
-        Called after each finished cell, once it is in the store.
+        A function called after each finished cell, once it is in the store.
     on_estimate : callable, optional
-        Called once, before the first cell, with the seconds that a long sweep is expected to take,
-        judged by a few draws of every mechanism.
+        A function called once, before the first cell, with the expected seconds of a long sweep,
+        judged by a few trials of every mechanism.
 
     Returns
     -------
     Sweep
-        In the order of row bound, n, k, epsilon, delta and mechanism, whatever
-        the order in which cells finished.
+        In the order of row-norm bound, n, k, epsilon, delta and mechanism, independent of the order
+        in which cells finished.
 
     Raises
     ------
     InvalidSetting
         If an axis, a value or a metric is not legal.
     CannotRun
-        If a mechanism that was named can run in no cell, or none is left: a cell in which one of
-        somebody else fails is among the skipped, with its reason.
+        If a named mechanism can run in no cell, or no mechanism is left. A cell in which an
+        external mechanism fails is skipped, with its reason.
     """
     settings = settings or Settings()
-    # by name where a worker knows them: only what it cannot know is sent as code
-    wanted = tuple(key if key in METRICS else one for key, one in chosen(metrics).items())
+    # Worker processes know the built-in metrics by name, so only custom metrics are sent as code.
+    keys = tuple(key if key in METRICS else one for key, one in chosen(metrics).items())
     axes = _axes_of(over)
     if isinstance(table, str):
         table = load_measured(replace(settings, table=table))
     base = prepare(table, settings) if isinstance(table, Table) else table
-    grid = _Grid(base, settings, axes, wanted)
+    grid = _Grid(base, settings, axes, keys)
     seconds = None if on_estimate is None else expected_seconds(grid.jobs, store, workers)
     if on_estimate is not None and seconds is not None:
         on_estimate(seconds)
-    strange = {one.compute for one in wanted if isinstance(one, Metric)}
+    strange = {one.compute for one in keys if isinstance(one, Metric)}
     with sent_whole({*strange, *(type(job.cell.mechanism) for job in grid.jobs)}):
         for step in work(grid.jobs, store, workers, executor):
             if progress is not None:
                 progress(step.progress)
-    reused = step.progress.reused
+    from_store = step.progress.reused
     for number, why in sorted(step.failed.items()):
         if not step.done:
             raise why
@@ -162,13 +165,13 @@ def sweep(
     return Sweep(
         _table(grid, step.done),
         _typed(grid.skipped, SKIPPED_COLUMNS),
-        reused,
-        len(step.done) - reused,
+        from_store,
+        len(step.done) - from_store,
     )
 
 
 def _axes_of(over: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-    """Return the values of each axis within its range, each once."""
+    """Return the distinct values of each axis, checked against its range."""
     axes = {
         axis: list(dict.fromkeys(clean_value(axis_param(axis), axis, value) for value in values))
         for axis, values in over.items()
@@ -190,18 +193,18 @@ class CellJob:
     size: int = 1
 
     def run(self) -> Arrays | CannotRun:
-        """Draw the cell's trials and measure them; say why where an own mechanism fails."""
-        found = attempt(self.cell, self.measured, self.metrics)
-        return found if isinstance(found, CannotRun) else found.metrics
+        """Simulate the cell's trials and measure them, or return why a custom mechanism fails."""
+        answer = attempt(self.cell, self.measured, self.metrics)
+        return answer if isinstance(answer, CannotRun) else answer.metrics
 
 
 def expected_seconds(
     jobs: Sequence[CellJob], store: Store | None = None, workers: int = 1
 ) -> float | None:
-    """Return about how long the cells that are not kept will take, or None where that is short.
+    """Estimate the seconds of the cells that are not stored, or None if the time is short.
 
-    A few draws of one cell of every mechanism are timed, and shared out among the workers; they
-    are drawn again by the cells.
+    A few trials of one cell of every mechanism are timed, and the total is divided among the
+    workers. The cells simulate these trials again.
     """
     have = kept(jobs, store).done
     todo = [job for place, job in enumerate(jobs) if place not in have]
@@ -210,20 +213,20 @@ def expected_seconds(
         draws.setdefault(job.cell.mechanism.text, []).append(job)
     total = 0.0
     for alike in draws.values():
-        # cells of a mechanism differ along the axes: one from their middle stands for them
+        # Cells of a mechanism differ along the axes, so measure the time of a middle cell.
         middle = alike[len(alike) // 2]
         trials = sum(len(job.cell.trials) for job in alike)
         few = min(pilot_draws(middle.cell.problem.d, trials), len(middle.cell.trials))
         if few:
             cell = replace(middle.cell, trials=middle.cell.trials[:few])
-            started = time.monotonic()
+            start = time.monotonic()
             replace(middle, cell=cell).run()
-            total += (time.monotonic() - started) * trials / few
+            total += (time.monotonic() - start) * trials / few
     return total / workers if total else None
 
 
 class _Grid:
-    """The cells of a sweep in order, with what they need and where they stand in the table."""
+    """The cells of a sweep in order, with their tables and their places in the result."""
 
     def __init__(
         self,
@@ -236,7 +239,6 @@ class _Grid:
         self.places: list[dict[str, Any]] = []
         self.factors: list[float] = []
         self.skipped: list[dict[str, Any]] = []
-        self._metrics = metrics
         self.units = {one.key: one.unit for one in map(metric_of, metrics)}
         if max(axes.get("k", [settings.k])) > base.d:
             at_fault = max(axes.get("k", [settings.k]))
@@ -247,77 +249,40 @@ class _Grid:
             rows = base if row_bound is None else base.rebound(row_bound)
             setting = settings if row_bound is None else replace(settings, row_bound=row_bound)
             bound = (rows.row_bound, rows.domain.kind, private_steps(setting))
-            if bound in bounds:  # max and quantile:1 are one bound
+            if bound in bounds:  # Bounds max and quantile:1 are the same, so skip repeats.
                 continue
             bounds.add(bound)
-            # metrics in squared row bounds are brought back to those of the base setting
+            # Convert metrics in squared row-norm bounds to the row-norm bound of the base setting.
             factor = (rows.row_bound / base.row_bound) ** 2
             for n in axes.get("n", [base.n]):
-                self._add(rows, n, setting, axes, factor)
+                light = heavy = rows.with_n(n, settings.seed)
+                _diagonalise(light)
+                if n <= rows.n and takes_rows(rows, setting):
+                    heavy = rows.with_n(n, settings.seed, with_rows=True)
+                keys = {one: Keys(one) for one in (light, heavy)}
+                for k, epsilon, delta in itertools.product(
+                    axes.get("k", [settings.k]),
+                    axes.get("epsilon", [settings.epsilon]),
+                    axes.get("delta", [settings.delta]),
+                ):
+                    here = replace(setting, k=k, epsilon=epsilon, delta=delta)
+                    plan_here = plan(heavy, here, strict=False)
+                    for one in plan_here.skipped:
+                        place = {"mechanism": one.mechanism, "reason": one.reason}
+                        self.skipped.append(plan_here.place | place)
+                    for cell in plan_here.cells:
+                        # Send the rows only to mechanisms that need them.
+                        weighs = cell.mechanism.needs_rows or cell.picture is not None
+                        data = heavy if weighs else light
+                        self.jobs.append(
+                            CellJob(cell, data, metrics, keys[data].key(cell, metrics))
+                        )
+                        self.places.append(plan_here.place | {"mechanism": cell.mechanism.text})
+                        self.factors.append(factor)
         self._check_named(settings)
 
-    def _add(
-        self,
-        rows: BoundedTable | PlannedTable,
-        n: int,
-        settings: Settings,
-        axes: Mapping[str, Sequence[Any]],
-        factor: float,
-    ) -> None:
-        """Add the cells of one row bound and one n."""
-        measured = rows.with_n(n, settings.seed)
-        _diagonalise(measured)
-        light = measured, Keys(measured)
-        # Rows are taken along where a mechanism or a picture asks for them, and are made once.
-        heavy: tuple[Measured, Keys] | None = None
-        in_table = n <= rows.n
-        for k, epsilon, delta in itertools.product(
-            axes.get("k", [settings.k]),
-            axes.get("epsilon", [settings.epsilon]),
-            axes.get("delta", [settings.delta]),
-        ):
-            setting = replace(settings, k=k, epsilon=epsilon, delta=delta)
-            place = self._place(measured, setting, n)
-            for mechanism in variants_of(settings):
-                # n may be that of more people than there are rows
-                cell = cell_at(
-                    measured,
-                    setting,
-                    mechanism,
-                    range(setting.trials),
-                    serves=in_table and rows.serves(mechanism),
-                    has_rows=in_table and rows.has_rows,
-                )
-                placed = place | {"mechanism": mechanism.text}
-                if isinstance(cell, str):
-                    self.skipped.append(placed | {"reason": cell})
-                    continue
-                weighs = mechanism.needs_rows or cell.picture is not None
-                if weighs and heavy is None:
-                    with_rows = rows.with_n(n, settings.seed, with_rows=True)
-                    heavy = with_rows, Keys(with_rows)
-                data, keys = heavy if heavy and weighs else light
-                key = keys.key(cell, self._metrics)
-                self.jobs.append(CellJob(cell, data, self._metrics, key))
-                self.places.append(placed)
-                self.factors.append(factor)
-
-    @staticmethod
-    def _place(measured: Measured, setting: Settings, n: int) -> dict[str, Any]:
-        """Return where cells of one setting stand in the table."""
-        budget = measured.budget(setting)
-        return {
-            "table": measured.name,
-            "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "k": setting.k,
-            "n": n,
-            "row_bound": measured.row_bound,
-            "relation": str(measured.problem(setting).relation),
-        }
-
     def _check_named(self, settings: Settings) -> None:
-        """Raise CannotRun if a named mechanism can run nowhere."""
+        """Raise CannotRun if a named mechanism can run in no cell."""
         runs = {place["mechanism"] for place in self.places}
         for text in settings.mechanisms:
             if text == ALL:
@@ -329,7 +294,7 @@ class _Grid:
 
 
 def _diagonalise(measured: Measured) -> None:
-    """Have the eigenvectors found here, once, and not again in every worker."""
+    """Compute the eigenvectors once in this process, and not again in every worker."""
     with one_blas_thread():
         for moment in (measured.moment, measured.reference):
             _ = moment.span
@@ -339,13 +304,13 @@ def _table(grid: _Grid, metrics: Mapping[int, Mapping[str, FloatArray]]) -> pd.D
     """Return the tidy table, in the order of the jobs."""
     places, sizes, trials, names, values = [], [], [], [], []
     for number, (place, factor) in enumerate(zip(grid.places, grid.factors, strict=True)):
-        for metric, drawn in metrics.get(number, {}).items():
-            scaled = drawn * factor if grid.units[metric] == _SQUARED_BOUND else drawn
+        for metric, column in metrics.get(number, {}).items():
+            numbers = column * factor if grid.units[metric] == _SQUARED_BOUND else column
             places.append(place)
-            sizes.append(len(drawn))
+            sizes.append(len(column))
             names.append(metric)
-            trials.append(np.arange(len(drawn)))
-            values.append(scaled)
+            trials.append(np.arange(len(column)))
+            values.append(numbers)
     columns: dict[str, Any] = {
         name: np.repeat(np.array([place[name] for place in places], dtype=object), sizes)
         for name in TABLE_COLUMNS
@@ -358,9 +323,74 @@ def _table(grid: _Grid, metrics: Mapping[int, Mapping[str, FloatArray]]) -> pd.D
 
 
 def _typed(rows: Any, columns: Sequence[str]) -> pd.DataFrame:
-    """Return a table with the types of its columns."""
+    """Return a table with typed columns."""
     kinds = {
         name: "str" if name in _TEXT else "int64" if name in _WHOLE else "float64"
         for name in columns
     }
     return pd.DataFrame(rows, columns=list(columns)).astype(kinds)
+
+
+# Sweep along one axis ---------------------------------------------------------------------------
+
+
+def along(
+    prepared: Measured,
+    settings: Settings,
+    axis: str,
+    values: Sequence[Any],
+    metrics: Sequence[str | Metric] = tuple(METRICS),
+    *,
+    draw: Draw = attempt,
+    at: At = rows_at,
+    workers: int = 1,
+) -> Iterator[Comparison]:
+    """Yield the comparison of all mechanisms at each value of an axis, in order.
+
+    The releases are the same as in a `sweep`.
+
+    Parameters
+    ----------
+    prepared : Measured
+    settings : Settings
+        All other settings. Mechanisms that cannot run, or fail in a trial, are always skipped.
+    axis : str
+        Name of an axis in `dpviz.simulation.axes.AXES`.
+    values : sequence
+    metrics : sequence of str or Metric
+    draw : callable
+        The same parameters as in `dpviz.simulation.compare.compare`.
+    at : callable
+        A function that returns the table at a value; from a cache, if several callers need it.
+    workers : int
+        Threads, which share the mechanisms of all values, so that no thread waits for a slow
+        mechanism at each value. LAPACK lets other threads run while it works, and the numbers do
+        not change. With one thread, each value is simulated on request.
+    """
+
+    def there(value: Any) -> tuple[Measured, Settings]:
+        with_rows = axis == "n" and takes_rows(prepared, settings)
+        table = at(prepared, axis, value, settings.seed, with_rows)
+        return table, settings_at(settings, axis, value)
+
+    places: Iterable[tuple[Measured, Settings]] = map(there, values)
+    if workers > 1:
+        places = [*places]
+        alike: dict[Mechanism, list[tuple[Cell, Measured]]] = {}
+        for table, here in places:
+            for cell in plan(table, here, strict=False).cells:
+                alike.setdefault(cell.mechanism, []).append((cell, table))
+        # Start with samplers, which take the longest. Started last, one thread would run alone.
+        groups = sorted(alike.items(), key=lambda item: item[0].info.release == "matrix")
+        with one_blas_thread():
+            parts = in_threads(
+                lambda item: [(cell, draw(cell, rows, metrics)) for cell, rows in item[1]],
+                groups,
+                workers,
+            )
+        answers: dict[Cell, Result | CannotRun] = dict(pair for part in parts for pair in part)
+        of_cell: Draw = lambda cell, *_: answers[cell]  # noqa: E731, it stands in for the one given
+    else:
+        of_cell = draw
+    for table, here in places:
+        yield compare(table, here, metrics=metrics, strict=False, draw=of_cell)

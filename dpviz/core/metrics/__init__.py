@@ -1,8 +1,8 @@
 """Utility metrics of a batch of releases; each is a function decorated by `metric`.
 
-Everything is batched over draws and compared with the exact components of the reference moment. A
-metric that does not apply to a release is absent. Nothing is registered: every module of this
-package that has no underscore is looked through, and what packages and plugins offer.
+Metrics take a batch of simulated releases and compare it with the exact components of the reference
+moment. A metric that does not apply to a release is absent. Metrics are found, without
+registration, in this package's modules without a leading underscore, in packages and in plugins.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 
 
 def _found() -> dict[str, Metric]:
-    """Return every metric by its key, in the order of their places."""
+    """Return every metric by its key, sorted by ``place``."""
     metrics = {
         item.key: item
         for module in modules_of(__name__)
@@ -70,7 +70,7 @@ METRICS: dict[str, Metric] = _found()
 
 
 Metrics = str | Metric | Iterable[str | Metric]
-"""Metrics as a caller has them: names of `METRICS`, and what `metric` made of a function."""
+"""Metrics given by a caller: names in `METRICS`, or objects made by `metric`."""
 
 
 def metric_of(one: str | Metric) -> Metric:
@@ -84,7 +84,7 @@ def chosen(given: Metrics | None) -> dict[str, Metric]:
     Raises
     ------
     InvalidSetting
-        If one is no metric, or has the name of another.
+        If an object is not a metric, or has the name of another metric.
     """
     if given is None:
         return dict(METRICS)
@@ -102,12 +102,12 @@ def chosen(given: Metrics | None) -> dict[str, Metric]:
             raise InvalidSetting("metrics", OWN_NAME, key, "--metric")
         by_key[key] = metric
     if not by_key:
-        raise InvalidSetting("metrics", "at least one", "none", "--metric")
+        raise InvalidSetting("metrics", "at least one metric", "none", "--metric")
     return by_key
 
 
 OWN_NAME = "functions, each with a name of its own that nothing in dpviz has"
-"""What is asked of a caller's metrics."""
+"""Requirement on a caller's metrics, in words."""
 
 
 def offered(*, picture: bool) -> list[str]:
@@ -116,7 +116,7 @@ def offered(*, picture: bool) -> list[str]:
 
 
 def _computed(metric: Metric, outcome: Outcome) -> FloatArray | None:
-    """Return a metric's values; what a stranger's error says may quote rows, so its kind alone."""
+    """Return a metric's values, hiding texts of a custom metric's errors, which may quote rows."""
     if metric.compute.__module__.startswith(f"{__name__}."):
         return metric.compute(outcome)
     size, given = len(outcome.release.components), "an error"
@@ -138,12 +138,12 @@ def _computed(metric: Metric, outcome: Outcome) -> FloatArray | None:
 def measure(
     outcome: Outcome, wanted: Iterable[str | Metric] = tuple(METRICS)
 ) -> dict[str, FloatArray]:
-    """Return each metric that applies by its key, with one value per draw.
+    """Return each applicable metric by its key, with one value per simulated release.
 
     Raises
     ------
     InvalidSetting
-        If one of somebody else fails, or returns anything but one finite number a draw.
+        If a custom metric fails, or returns anything but one finite number a release.
     """
     measured = {one.key: _computed(one, outcome) for one in map(metric_of, wanted)}
     return {key: values for key, values in measured.items() if values is not None}

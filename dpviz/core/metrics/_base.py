@@ -17,7 +17,7 @@ from dpviz.core.release import Release
 
 
 class PicturedReleases(Protocol):
-    """Metrics of the published charts of a batch of releases."""
+    """Metrics of the published charts in a batch of releases."""
 
     @property
     def fidelity(self) -> FloatArray:
@@ -30,19 +30,19 @@ class PicturedReleases(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A batch of releases beside what they estimate.
+    """A batch of releases with the moments that they estimate.
 
     Attributes
     ----------
     reference : SecondMoment
-        What results are compared with.
+        Reference moment, with which results are compared.
     moment : SecondMoment
-        What the mechanism saw; it differs where rows were bounded.
+        Moment that the mechanism saw; it differs from ``reference`` if rows were bounded.
     release : Release
     each : ndarray of shape (size, d, d) or None
-        What the mechanism saw in each draw, where a preparation is drawn as well.
+        Moments that the mechanism saw in each repetition, if the preparation is simulated too.
     pictured : PicturedReleases or None
-        What is published of the rows beside the directions.
+        Published charts of the rows, if any.
     """
 
     reference: SecondMoment
@@ -63,7 +63,7 @@ class Outcome:
 
     @cached_property
     def noise(self) -> FloatArray | None:
-        """Released matrices minus the exact one, shape (size, d, d), or None without matrices."""
+        """Released matrices minus the exact matrix, shape (size, d, d), or None."""
         matrix = self.release.matrix
         return None if matrix is None else matrix - self.seen
 
@@ -87,7 +87,7 @@ def principal_angles(true: FloatArray, released: FloatArray) -> FloatArray:
     ----------
     true : ndarray of shape (d, k)
     released : ndarray of shape (size, d, k)
-        Both with orthonormal columns.
+        Bases of the two subspaces, both with orthonormal columns.
 
     Returns
     -------
@@ -95,15 +95,15 @@ def principal_angles(true: FloatArray, released: FloatArray) -> FloatArray:
 
     Notes
     -----
-    Cosines lose small angles to rounding and sines lose right angles; each is
-    used where it is accurate (Bjorck and Golub 1973).
+    Cosines lose small angles to rounding and sines lose right angles; each function is used where
+    it is accurate (Bjorck and Golub 1973).
     """
     overlap = true.T @ released
     cosines = np.linalg.svd(overlap, compute_uv=False)
-    # what the true space leaves of the released one has the sines as singular values
+    # Project the released space out of the true space: the singular values are then the sines.
     sines = np.linalg.svd(released - true @ overlap, compute_uv=False)[..., ::-1]
     angles: FloatArray = np.where(
-        # below 45 degrees by the sine, above by the cosine
+        # Compute the angle from the sine below 45 degrees, and from the cosine above.
         cosines > math.sqrt(0.5),
         np.arcsin(np.minimum(sines, 1)),
         np.arccos(np.minimum(cosines, 1)),
@@ -119,8 +119,8 @@ def optimum(reference: SecondMoment, k: int) -> float:
 def chance_share(reference: SecondMoment, k: int) -> float:
     """Return the expected captured share of a uniform random k-dimensional subspace.
 
-    E tr(U'AU) = (k/d) tr A, since E UU' = (k/d) I for uniform U; it is 1 at k = d and for a
-    spectrum without structure, as that of rows that are all 0 is.
+    E tr(U'AU) = (k/d) tr A, since E UU' = (k/d) I for uniform U; the share is 1 at k = d and for a
+    spectrum without structure, such as of rows that are all 0.
     """
     d, best = len(reference.eigenvalues), optimum(reference, k)
     return k / d * reference.total / best if best > 0 else 1.0
@@ -129,12 +129,12 @@ def chance_share(reference: SecondMoment, k: int) -> float:
 def nothing_to_recover(chance: float) -> bool:
     """Return whether every subspace captures the same variance, up to rounding.
 
-    So it is at k = d and for a spectrum without structure.
+    All subspaces capture the same variance at k = d and for a spectrum without structure.
 
     Parameters
     ----------
     chance : float
-        From `chance_share`.
+        Captured share of a random subspace, from `chance_share`.
     """
     return 1 - chance < 1e-6
 
@@ -145,15 +145,15 @@ def recovery_of(share: FloatArray | float, chance: float) -> FloatArray | float:
     Parameters
     ----------
     share : float or ndarray
-        Captured share of the optimum.
+        Captured share, relative to the best k components.
     chance : float
-        From `chance_share`; below 1.
+        Captured share of a random subspace, from `chance_share`; below 1.
     """
     return (share - chance) / (1 - chance)
 
 
 def share_at_recovery(recovery: float, chance: float) -> float:
-    """Return the captured share at which a recovery is reached: the inverse of `recovery_of`."""
+    """Return the captured share for a recovery: the inverse of `recovery_of`."""
     return chance + recovery * (1 - chance)
 
 
@@ -167,36 +167,36 @@ def chance_distance(d: int, k: int) -> float:
 
 def farthest_distance(d: int, k: int) -> float:
     """Return the largest projection distance of two k-dimensional subspaces."""
-    # above d/2 two subspaces must share k - (d - k) directions
+    # If k is above d/2, two subspaces of dimension k share at least k - (d - k) directions.
     return math.sqrt(2 * min(k, d - k))
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One measure of utility.
+    """A utility metric of releases.
 
     Attributes
     ----------
     key : str
-        Name in results.
+        Name of the metric in results.
     label : str
         Name on pages.
     help : str
-        What it means, in one sentence.
+        Meaning of the metric, in one sentence.
     better : str
-        ``higher``, ``lower`` or ``neither``.
+        Better direction: ``higher``, ``lower`` or ``neither``.
     needs : str
-        ``subspace`` (always there), ``matrix`` or ``picture``.
+        Data that the metric needs: ``subspace`` (always available), ``matrix`` or ``picture``.
     unit : str
-        Unit in words; empty for a ratio.
+        Unit of the metric in words; empty for a ratio.
     upper : callable
-        (d, k) to the largest possible value, infinite if there is none.
+        A function from (d, k) to the largest possible value, which may be infinite.
     compute : callable
-        Outcome to values of shape (size,), or None where it does not apply.
+        A function from an `Outcome` to values of shape (size,), or to None if it does not apply.
     lower : float
-        The smallest possible value; minus infinity where it depends on the data.
+        The smallest possible value; minus infinity if it depends on the data.
     place : int
-        Where it stands in lists; adding one moves nobody.
+        Position in lists, so that a new metric does not move others.
     """
 
     key: str
@@ -212,7 +212,7 @@ class Metric:
 
     @property
     def share(self) -> bool:
-        """Whether the metric is a share of at most 1, which axes show in per cent."""
+        """Whether the metric is a share of at most 1, shown in per cent on axes."""
         return self.upper is one
 
 
@@ -239,11 +239,11 @@ def metric(
     unit: str = "",
     lower: float = 0.0,
 ) -> Callable[[Compute], Metric]:
-    """Register a function of an outcome as a metric: its name is the key, its docstring the help.
+    """Turn a function of an outcome into a metric, with the name as key and docstring as help.
 
-    Given to `compare` or `sweep` as ``metrics`` it is measured by that call alone.
-    In a module of `dpviz.core.metrics`, in a file that ``--plugin`` names, or behind an entry point
-    of the group ``dpviz.metrics`` it is in results, tables, sweeps, goals and pages.
+    If passed to `compare` or `sweep` as ``metrics``, the metric is measured by that call alone. In
+    a module of `dpviz.core.metrics`, in a file that ``--plugin`` names, or behind an entry point of
+    the group ``dpviz.metrics``, the metric appears in results, tables, sweeps, goals and pages.
 
     Parameters
     ----------
@@ -251,12 +251,12 @@ def metric(
         Name on pages.
     better : {"higher", "lower", "neither"}
     place, upper, needs, unit, lower
-        As in `Metric`.
+        The same fields as in `Metric`.
 
     Returns
     -------
     callable
-        Takes a function of an `Outcome` to one value a draw, or None where it does not apply.
+        A decorator of a function from an `Outcome` to one value a release, or to None.
 
     See Also
     --------
@@ -286,7 +286,7 @@ def metric(
 
 @dataclass(frozen=True)
 class Summary:
-    """Mean, its standard error, and the central 95 % of the draws."""
+    """Mean of the simulated releases, its standard error, and the central 95 %."""
 
     mean: float
     se: float
@@ -295,13 +295,12 @@ class Summary:
 
 
 def summarise(values: FloatArray) -> Summary:
-    """Return the summary of one metric over its draws.
+    """Return the summary of a metric over simulated releases.
 
-    ``low`` and ``high`` are the 2.5 % and 97.5 % quantiles of the draws: where
-    releases fall, not a confidence interval of the mean. With one draw the
-    standard error is not a number.
+    ``low`` and ``high`` are the 2.5 % and 97.5 % quantiles of the releases, not a confidence
+    interval of the mean. With one release the standard error is not a number.
     """
-    # n - 1: the mean is estimated from the same draws
+    # Divide by n - 1, because the mean comes from the same values.
     se = float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else math.nan
     low, high = np.quantile(values, (0.025, 0.975))
     return Summary(float(values.mean()), se, float(low), float(high))

@@ -1,6 +1,6 @@
-"""The metrics that ship: of the released subspace, of a released matrix, of a published picture.
+"""Built-in metrics of the released subspace, a released matrix and a published chart.
 
-One that does not apply to a release is absent.
+A metric that does not apply to a release is absent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from dpviz.core.metrics._base import (
 def recovery(outcome: Outcome) -> FloatArray | None:
     """Captured variance on a scale from 0, a random subspace, to 1, exact PCA."""  # noqa: D401  # what pages say
     chance = chance_share(outcome.reference, outcome.k)
-    if nothing_to_recover(chance):  # else 0/0
+    if nothing_to_recover(chance):  # If chance captures all the variance, the ratio would be 0/0.
         return None
     return np.asarray(recovery_of(_share(outcome), chance))
 
@@ -52,7 +52,7 @@ def captured_share(outcome: Outcome) -> FloatArray:
 
 def _share(outcome: Outcome) -> FloatArray:
     best = optimum(outcome.reference, outcome.k)
-    # where no direction has any variance, all directions capture all of it
+    # If no direction has any variance, any directions capture all of the variance.
     captured = outcome.captured_each.sum(axis=1)
     share: FloatArray = captured / best if best > 0 else np.ones(len(captured))
     return share
@@ -78,8 +78,8 @@ def captured_total(outcome: Outcome) -> FloatArray:
 )
 def projection_distance(outcome: Outcome) -> FloatArray:
     """Frobenius norm of the difference of the two projections: 0 if the subspaces agree."""
-    # ||VV' - UU'||_F = sqrt(2) times the norm of the sines of the principal angles
-    # from angles and not from V'U: near the truth 1 - cos^2 has no digits left
+    # ||VV' - UU'||_F is sqrt(2) times the norm of the sines of the principal angles. Use angles and
+    # not V'U: close to the true space, 1 - cos^2 has no correct digits.
     sines = np.sin(outcome.angles)
     distance: FloatArray = np.sqrt(2 * np.einsum("tj,tj->t", sines, sines))
     return distance
@@ -126,7 +126,7 @@ def noise_frobenius(outcome: Outcome) -> FloatArray | None:
         return np.zeros(len(outcome.release.components))
     if outcome.noise is None:
         return None
-    # one by one: a sum over the batch would round by the size of the batch
+    # Sum each release on its own: rounding in one sum over all would depend on the batch size.
     return np.array([float(np.linalg.norm(matrix)) for matrix in outcome.noise])
 
 
@@ -160,7 +160,7 @@ def negative_eigenvalues(outcome: Outcome) -> FloatArray | None:
     values = outcome.release.eigenvalues
     if values is None:
         return None
-    # An exact zero that rounding makes negative is not a negative eigenvalue.
+    # Rounding may make a zero eigenvalue negative, so do not count tiny negative values.
     noise_floor = 8 * np.finfo(float).eps * values.shape[1] * np.abs(values).max(axis=1)
     count: FloatArray = (values < -noise_floor[:, None]).sum(axis=1).astype(float)
     return count
@@ -169,7 +169,7 @@ def negative_eigenvalues(outcome: Outcome) -> FloatArray | None:
 @metric("fidelity of the picture", place=110, better="higher", upper=one, needs="picture")
 def fidelity(outcome: Outcome) -> FloatArray | None:
     """Similarity of the published points' spread to the true one: 1 is equal, 0 a single point."""
-    # absent and not 0: nothing published is no bad picture
+    # Without a chart, return no value instead of 0, because 0 would mean a bad chart.
     return None if outcome.pictured is None else outcome.pictured.fidelity
 
 

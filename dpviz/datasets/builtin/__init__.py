@@ -1,6 +1,6 @@
-"""The tables that come with dpviz: what the modules of this package have in ``TABLES``.
+"""The tables that come with dpviz, from ``TABLES`` in each module of this package.
 
-`builtin_tables` lists them without loading any; `load_builtin` makes one.
+`builtin_tables` lists the tables without loading any; `load_builtin` loads one table.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from dpviz.datasets.table import Table
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """What is known about a built-in table before it is loaded.
+    """Facts about a built-in table, known before it is loaded.
 
     Attributes
     ----------
     key : str
         Name on the command line and in links.
     label, description : str
-        Title and one sentence for people.
+        Title of the table and one sentence about it.
     n, d : int
         Rows and features as loaded, before constant columns are dropped.
     labels : str
-        What the labels are, in words.
+        The meaning of the labels, in words.
     source, licence : str
-        Citation, and the terms under which the numbers may be used.
+        Citation of the table, and the terms under which its numbers may be used.
     loader : callable
-        Makes the table; takes no argument, so equal calls give equal bytes.
+        A function without arguments that builds the table, so every call gives equal bytes.
     place : int
-        Where it stands in lists; those that were put beside the app come last.
+        Position in lists; tables embedded beside the app come last.
     """
 
     key: str
@@ -56,20 +56,20 @@ class BuiltIn:
 def builtin_tables() -> dict[str, BuiltIn]:
     """Return every built-in table by key, in the order shown; loads nothing.
 
-    After ours come those of packages and plugins, and those that were put beside the app.
+    Tables of packages and plugins follow dpviz's own; tables embedded beside the app come last.
     """
     ours = {entry.key: entry for entry in _ours()}
     brought = ((one.key, one) for one in from_outside("datasets") if isinstance(one, BuiltIn))
     beside = {entry.key: entry for entry in map(_beside, embedded_tables())}
-    # a published copy's own tables come last and may not be left out
+    # Add the tables of a published copy last, so that no other table replaces them.
     return ours | kept_apart(ours, brought) | beside
 
 
 @cache
 def _ours() -> tuple[BuiltIn, ...]:
-    """Return the tables of every module of this package, in the order of their places."""
-    found = [entry for module in modules_of(__name__) for entry in module.TABLES]
-    return tuple(sorted(found, key=lambda entry: entry.place))
+    """Return the tables of every module of this package, ordered by `place`."""
+    entries = [entry for module in modules_of(__name__) for entry in module.TABLES]
+    return tuple(sorted(entries, key=lambda entry: entry.place))
 
 
 def _beside(entry: Embedded) -> BuiltIn:
@@ -88,15 +88,15 @@ def _beside(entry: Embedded) -> BuiltIn:
 
 def load_builtin(key: str) -> Table:
     """Return a built-in table, or raise InvalidTable for an unknown key."""
-    known = builtin_tables()
-    if key not in known:
-        raise InvalidTable(f"table must be one of {', '.join(known)}; got {key[:60]!r}.")
-    # everybody has them: their rows may be shown
-    return replace(known[key].loader(), public=True)
+    tables = builtin_tables()
+    if key not in tables:
+        raise InvalidTable(f"table must be one of {', '.join(tables)}; got {key[:60]!r}.")
+    # Everybody has the built-in tables, so they are public and their rows may be shown.
+    return replace(tables[key].loader(), public=True)
 
 
 def dataset_rows() -> list[dict[str, str | int]]:
-    """Return one row per built-in table for a listing; loads nothing.
+    """Return one row per built-in table for a listing, without loading tables.
 
     The keys of a row are ``key``, ``label``, ``description``, ``n``, ``d``,
     ``labels``, ``source`` and ``licence``.
@@ -116,11 +116,11 @@ def dataset_rows() -> list[dict[str, str | int]]:
     ]
 
 
-# Tables put beside the app ------------------------------------------------------------------------
+# Tables embedded beside the app -------------------------------------------------------------------
 
 
 FOLDER = "data/embedded"
-"""Below the folder of ``app.py``."""
+"""Folder of embedded tables, relative to ``app.py``."""
 
 INDEX = "tables.json"
 _ENDINGS = (".csv", ".csv.gz", ".parquet")
@@ -128,15 +128,15 @@ _ENDINGS = (".csv", ".csv.gz", ".parquet")
 
 @dataclass(frozen=True)
 class Embedded:
-    """A table beside the app.
+    """A table file embedded in a published copy, beside the app.
 
     Attributes
     ----------
     key : str
-        Its name in links and on the command line.
+        Name of the table in links and on the command line.
     file : str
     n, d : int
-        Rows and features that can be used.
+        Numbers of usable rows and features.
     """
 
     key: str
@@ -150,12 +150,12 @@ class Embedded:
 
 
 def described(path: Path) -> Embedded:
-    """Return how a file is to be embedded, having read it.
+    """Read a file and return its entry as an embedded table.
 
     Raises
     ------
     InvalidTable
-        If it is no table that can be used, or its name makes no key.
+        If the file is not a usable table, or its name gives no key.
     """
     ending = next((end for end in _ENDINGS if path.name.lower().endswith(end)), None)
     if ending is None or not path.is_file():
@@ -180,7 +180,7 @@ def index_of(tables: list[Embedded]) -> bytes:
 
 @cache
 def embedded_tables(folder: Path | None = None) -> tuple[Embedded, ...]:
-    """Return the tables beside the app; none where there is no index."""
+    """Return the tables embedded beside the app; empty without an index."""
     index = (folder or place()) / INDEX
     if not index.is_file():
         return ()
@@ -188,5 +188,5 @@ def embedded_tables(folder: Path | None = None) -> tuple[Embedded, ...]:
 
 
 def place() -> Path:
-    """Return the folder beside the app where such tables lie."""
+    """Return the folder of embedded tables beside the app."""
     return app_path().parent / FOLDER

@@ -1,4 +1,4 @@
-"""Tables that a seeded generator draws."""
+"""Tables from a seeded generator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _spiked() -> Table:
 def waveform_bases() -> FloatArray:
     """Return Breiman's three triangular waves of height 6; shape (3, 21).
 
-    They peak at the 11th, 15th and 7th feature.
+    The waves peak at the 11th, 15th and 7th feature.
     """
     position = np.arange(1, 22)
     return np.stack([np.maximum(6.0 - np.abs(position - peak), 0.0) for peak in (11, 15, 7)])
@@ -48,9 +48,9 @@ WAVEFORM_PAIRS = ((0, 1), (0, 2), (1, 2))
 def waveform_rows(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.int64]]:
     """Return rows of Breiman's waveform generator, and their classes 0, 1, 2.
 
-    A row of class c is u times one wave plus (1 - u) times another (the pair
-    ``WAVEFORM_PAIRS[c]`` of `waveform_bases`), u uniform on [0, 1), plus
-    standard normal noise in each feature; classes are equally likely.
+    A row of class c mixes the two waves ``WAVEFORM_PAIRS[c]`` of `waveform_bases`: u times one plus
+    (1 - u) times the other, u uniform on [0, 1). Each feature gets standard normal noise. Classes
+    are equally likely.
 
     Returns
     -------
@@ -65,14 +65,14 @@ def waveform_rows(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray
     bases = waveform_bases()
     classes = rng.integers(0, 3, size=n)
     u = rng.random((n, 1))
-    # each class mixes two of the three waves by a share of its own in every row
+    # Each row mixes the two waves of its class, with a random share of each.
     pairs = np.array(WAVEFORM_PAIRS)[classes]
     noise = rng.standard_normal((n, bases.shape[1]))
     return u * bases[pairs[:, 0]] + (1.0 - u) * bases[pairs[:, 1]] + noise, classes
 
 
 def _waveform(noise_features: int = 0) -> Table:
-    # the same stream in both tables: the second is the first with features that carry nothing
+    # Both tables use the same random stream: waveform40 adds features of pure noise to waveform.
     rows, classes = waveform_rows(GENERATED_ROWS, generator(0, "datasets", "waveform"))
     columns = tuple(f"x{j + 1}" for j in range(rows.shape[1]))
     name = "waveform"
@@ -96,7 +96,7 @@ PLANTED_ROWS = 20_000
 
 
 def planted_rows(n: int, rng: np.random.Generator) -> FloatArray:
-    """Return rows in [-1, 1]^20 of which two features vary and the others hardly do.
+    """Return rows in [-1, 1]^20 in which two features vary and the other features hardly vary.
 
     All features are independent and uniform on [-h, h], with h from
     `PLANTED_HALF_WIDTHS` for the first two and `PLANTED_NOISE` for the rest.
@@ -126,22 +126,22 @@ _FACE_SHARES = (0.55, 0.1, 0.1, 0.25)
 
 
 def face_rows(n: int, rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return rows in [-1, 1]^20 of which two features draw a smiling face, and each row's part.
+    """Return rows in [-1, 1]^20 in which two features form a smiling face, and each row's part.
 
     The other features are independent and uniform on [-h, h], h = `PLANTED_NOISE`, as in
-    `planted_rows`; so is what blurs the lines of the face.
+    `planted_rows`. The same noise blurs the lines of the face.
 
     Returns
     -------
     rows : ndarray of shape (n, 20)
     parts : ndarray of shape (n,)
-        Places in `FACE_PARTS`.
+        Indices into `FACE_PARTS`.
     """
     parts = rng.choice(len(FACE_PARTS), size=n, p=_FACE_SHARES)
     turn = rng.uniform(0.0, 2 * np.pi, n)
-    # the lower half of a circle, from a fifth to four fifths of it
+    # The mouth is an arc of the lower half of a circle, from a fifth to four fifths of it.
     smile = np.pi * (1.2 + 0.6 * turn / (2 * np.pi))
-    # the root spreads points evenly over a disk
+    # Without the square root, points would be too dense at the middle of the disk.
     inside = 0.09 * np.sqrt(rng.random(n))
     eye = inside * np.cos(turn), 0.35 + inside * np.sin(turn)
     across = np.choose(parts, [np.cos(turn), eye[0] - 0.35, eye[0] + 0.35, 0.6 * np.cos(smile)])

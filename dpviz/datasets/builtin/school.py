@@ -1,4 +1,4 @@
-"""An invented school: the class of thirty that the lessons are about, and the classes beside it."""
+"""A synthetic school: the class of thirty that the lessons follow, and nine more classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpviz.core.seeding import generator
 from dpviz.datasets.builtin import BuiltIn
 from dpviz.datasets.table import Table
 
-# In hours a day; the last row is hers.
+# All numbers of this table are hours a day.
 _CLASS = np.array(
     [
         [2.8, 0.6, 1.5], [1.7, 1.9, 3.2], [2.0, 0.8, 2.9], [3.2, 0.1, 2.9], [2.5, 1.2, 1.4],
@@ -23,7 +23,7 @@ _CLASS = np.array(
 )  # fmt: skip
 
 _DAYS = {
-    # typical, and what an age group, screens, company, duties and a long way add
+    # These are typical hours, and effects of age group, screens, company, duties and distance.
     "homework": (2.0, 0.3, -0.9, -0.35, 0.2, 0.0),
     "sport": (1.0, -0.3, -0.45, 0.65, 0.0, -0.1),
     "phone": (3.0, 1.4, 1.2, 0.1, -0.3, 0.1),
@@ -43,33 +43,34 @@ _DAYS = {
 }
 FEATURES = tuple(_DAYS)
 TYPICAL = np.array([typical for typical, *_ in _DAYS.values()])
-"""Hours of each that anybody could name before the school is asked; shape (16,)."""
+"""Typical hours that anybody could name before the school is surveyed; shape (16,)."""
 
 SCHOOL = "school"
 CLASSES, PUPILS = 10, 30
 AGES = ("youngest", "middle", "oldest")
 _HABITS = np.array([habits for _, *habits in _DAYS.values()])
-_WITHIN = 0.2  # of what a whole age group adds: how far pupils of one differ in it
-_OWN = 0.38  # standard deviation of what is only a pupil's own, of each feature
+_WITHIN = 0.2  # Pupils of an age group vary by this share of the group's effect.
+_OWN = 0.38  # This is the standard deviation of each pupil's own part of a feature.
 
 
 def the_class() -> tuple[tuple[str, ...], FloatArray]:
-    """Return the first features and the rows of the class of thirty; the last row is hers."""
+    """Return the first features and the class of thirty; the pupil of the lessons is last."""
     return FEATURES[: _CLASS.shape[1]], _CLASS.copy()
 
 
 def school_rows(rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return the days of every pupil in hours, which may overlap, and each pupil's age group.
+    """Return every pupil's day in hours, which may overlap, and each pupil's age group.
 
-    A pupil's hours are typical ones, what the age group adds, normal habits, and a normal own part
-    of each feature, rounded to a tenth and none below zero. The first class is `the_class`, in the
-    middle; what it does beside is drawn from the same law given what is known of it.
+    A pupil's hours are the sum of typical hours, an age-group effect, normal habits and a normal
+    individual part of each feature. The hours are rounded to a tenth and never below zero. The
+    first class is `the_class`, of middle age. The other features of this class are sampled from the
+    same law given its known ones.
 
     Returns
     -------
     rows : ndarray of shape (300, 16)
     ages : ndarray of shape (300,)
-        Places in `AGES`.
+        Indices into `AGES`.
     """
     ages = np.repeat(np.array([1, *(place % len(AGES) for place in range(CLASSES - 1))]), PUPILS)
     habits = _HABITS * [_WITHIN, 1, 1, 1, 1]
@@ -77,13 +78,13 @@ def school_rows(rng: np.random.Generator) -> tuple[FloatArray, NDArray[np.int64]
     rows = TYPICAL + np.outer(ages - 1, _HABITS[:, 0])
     rows += rng.normal(size=(len(rows), habits.shape[1])) @ habits.T
     rows += rng.normal(scale=_OWN, size=rows.shape)
-    known = _CLASS.shape[1]
-    given = np.linalg.solve(law[:known, :known], law[:known, known:])
-    rest = law[known:, known:] - law[known:, :known] @ given
-    rows[:PUPILS, :known] = _CLASS
-    rows[:PUPILS, known:] = TYPICAL[known:] + (_CLASS - TYPICAL[:known]) @ given
+    size = _CLASS.shape[1]
+    slopes = np.linalg.solve(law[:size, :size], law[:size, size:])
+    rest = law[size:, size:] - law[size:, :size] @ slopes
+    rows[:PUPILS, :size] = _CLASS
+    rows[:PUPILS, size:] = TYPICAL[size:] + (_CLASS - TYPICAL[:size]) @ slopes
     beside = rng.multivariate_normal(np.zeros(len(rest)), rest, PUPILS, method="cholesky")
-    rows[:PUPILS, known:] += beside
+    rows[:PUPILS, size:] += beside
     return np.maximum(np.round(rows, 1), 0.0), ages
 
 

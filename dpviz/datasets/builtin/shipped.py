@@ -28,19 +28,19 @@ UCI_LICENCE = "CC BY 4.0 (UCI Machine Learning Repository), shipped with scikit-
 
 def _named(codes: NDArray[Any], names: NDArray[Any]) -> NDArray[Any]:
     """Return the class name of each row; shape (n,)."""
-    picked: NDArray[Any] = np.asarray([str(name) for name in names])[np.asarray(codes, dtype=int)]
-    return picked
+    labels: NDArray[Any] = np.asarray([str(name) for name in names])[np.asarray(codes, dtype=int)]
+    return labels
 
 
 def _rows(data: NDArray[Any]) -> FloatArray:
-    """Return an own C-ordered float64 copy, so freezing it touches nobody else's array."""
+    """Return a C-ordered float64 copy, so that freezing it leaves the original writable."""
     return np.array(data, dtype=np.float64, order="C")
 
 
 def _file_of_sklearn(name: str) -> Path | None:
-    """Return a data file of scikit-learn's, or None where it lies elsewhere.
+    """Return the path of a scikit-learn data file, or None if the file is elsewhere.
 
-    Importing scikit-learn takes longer than the first chart of its small tables.
+    Importing scikit-learn would take longer than the first chart of its small tables.
     """
     spec = find_spec("sklearn")
     if spec is None or spec.origin is None:
@@ -62,7 +62,7 @@ def _digits_of_sklearn() -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _classes_of_sklearn(name: str, load: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return rows, classes and their names of a table of scikit-learn's: its file, its function."""
+    """Return rows, classes and class names of a scikit-learn table, from its file or its loader."""
     path = _file_of_sklearn(name)
     if path is not None:
         with path.open(encoding="utf-8") as lines:
@@ -78,7 +78,7 @@ def _classes_of_sklearn(name: str, load: str) -> tuple[NDArray[Any], NDArray[Any
 def _digits() -> Table:
     rows, classes = _digits_of_sklearn()
     columns = tuple(f"pixel_{row}_{column}" for row in range(8) for column in range(8))
-    # a pixel counts the inked dots of a 4 x 4 block, so 0 to 16 by construction
+    # A pixel counts the dark dots in a block of 4 x 4, so it lies between 0 and 16.
     bounds = np.tile(np.array([0.0, 16.0]), (len(columns), 1))
     return Table("digits", _rows(rows), columns, classes.astype(np.int64), "digit", bounds=bounds)
 

@@ -1,8 +1,8 @@
-"""Data sets of the papers that are not shipped: found in a mirror or the cache, or downloaded.
+"""The papers' data sets that are not shipped: read from a mirror or the cache, or downloaded.
 
-Each set is declared once in ``sets.toml``; `dpviz.datasets.remote.readers` holds
-its reader. ``DPVIZ_DATA`` names a local mirror; see `dpviz.datasets.remote.download`.
-A set that is absent is an error that says so, and is never replaced.
+Each set is declared once in ``sets.toml``; `dpviz.datasets.remote.readers` holds its reader.
+``DPVIZ_DATA`` names a local mirror; see `dpviz.datasets.remote.download`. An absent set raises an
+error and is never replaced by another set.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _SETS = declared(READERS, AS_PAPER)
 
 
 def sets() -> dict[str, Remote]:
-    """Return every remote set by key, in the order shown; looks for no file."""
+    """Return every remote set by key, in the order shown, without looking for files."""
     return {entry.key: entry for entry in _SETS}
 
 
 def _entry(key: str) -> Remote:
-    known = sets()
-    if key not in known:
-        raise InvalidSetting("data set", f"one of {', '.join(known)}", key, "data set")
-    return known[key]
+    entries = sets()
+    if key not in entries:
+        raise InvalidSetting("data set", f"one of {', '.join(entries)}", key, "data set")
+    return entries[key]
 
 
 def at_hand(key: str) -> bool:
@@ -53,39 +53,39 @@ def at_hand(key: str) -> bool:
     Raises
     ------
     InvalidSetting
-        For an unknown key, and if ``DPVIZ_DATA`` names nothing that is there.
+        For an unknown key, or if ``DPVIZ_DATA`` names a folder that does not exist.
     """
     return _download.found(_entry(key)) is not None
 
 
 def missing(key: str) -> str:
-    """Return the sentence that says how to get a set that is not at hand."""
+    """Return the sentence on how to get a set that is not available locally."""
     return str(_download.absent(_entry(key)))
 
 
 def fetch(key: str, progress: OnBytes | None = None) -> Path:
-    """Return the folder that holds the files of a set; downloads what is not at hand.
+    """Return the folder that holds the files of a set; download those that are missing.
 
     Parameters
     ----------
     key : str
     progress : callable, optional
-        Called with the bytes done and all bytes (None if the server does not
-        say them) of each download.
+        A function called during each download with the bytes done and the total (None if the server
+        does not state it).
 
     Raises
     ------
     NotAvailable
-        If a file can be got nowhere, or is not the one on record; one sentence
-        that says how to place it by hand.
+        If a file cannot be downloaded, or differs from the file on record; one sentence says how to
+        place it by hand.
     InvalidSetting
-        As `at_hand`.
+        In the same cases as `at_hand`.
     """
     return _download.fetch(_entry(key), progress)
 
 
 def unrecorded(key: str, folder: Path) -> tuple[str, ...]:
-    """Return a sentence on each file of a set whose digest is on no record, with what it is."""
+    """Return a sentence, with the copy's digest, on each file that has no digest on record."""
     return _download.unrecorded(_entry(key), folder)
 
 
@@ -96,56 +96,56 @@ def load(
     *,
     as_paper: bool = False,
 ) -> Table:
-    """Return the table of a set; centring and scaling are left to the caller.
+    """Return the table of a set, neither centred nor scaled.
 
     Parameters
     ----------
     key : str
     progress : callable, optional
-        As in `fetch`.
+        The same parameter as in `fetch`.
     download : bool
-        Whether a set that is not at hand is downloaded.
+        Whether a set that is not available locally is downloaded.
     as_paper : bool
-        Return the ``paper_d`` features that the paper's number implies, where
-        they are others: the label is among them (`census`, `localization`).
+        Whether to return the ``paper_d`` features that the paper's number implies, if they differ.
+        These features include the label (`census`, `localization`).
 
     Returns
     -------
     Table
-        Rows in the data's own units; its notes are the sentences of
-        `Remote.preparation`, what reading found, and the digest of a file that has none on record.
+        Rows in the data's own units. The notes are `Remote.preparation`, the findings of the
+        reader, and the digest of any file without one on record.
 
     Raises
     ------
     NotAvailable, InvalidSetting
-        As in `fetch`; also NotAvailable if ``download`` is False and the set is
-        not at hand.
+        In the same cases as `fetch`; also NotAvailable if ``download`` is False and the set is not
+        available locally.
     InvalidTable
-        If the files do not hold what they should.
+        If the files have unexpected contents.
     """
     entry = _entry(key)
     folder = _download.fetch(entry, progress, allowed=download)
-    read, d = entry.read, entry.d
+    reader, d = entry.read, entry.d
     if as_paper and entry.read_as_paper is not None:
-        read, d = entry.read_as_paper, entry.paper_d or entry.d
-    table = read(folder)
-    # a file of that name with other content: numbers of it would be somebody else's
+        reader, d = entry.read_as_paper, entry.paper_d or entry.d
+    table = reader(folder)
+    # Check the content, because another file of that name would give another data set's results.
     if table.rows.shape != (entry.n, d):
-        n_read, d_read = table.rows.shape
+        n_file, d_file = table.rows.shape
         raise InvalidTable(
             f"{entry.label} must have {entry.n:,} rows and {d} features; {entry.listed} in "
-            f"{folder} {'has' if len(entry.files) == 1 else 'have'} {n_read:,} and {d_read}: "
-            "remove what is there and fetch it again."
+            f"{folder} {'has' if len(entry.files) == 1 else 'have'} {n_file:,} and {d_file}. "
+            "Remove the downloaded files and fetch the data set again."
         )
-    said = _download.unrecorded(entry, folder)
-    notes = (*entry.preparation, *table.notes, *said)
+    note = _download.unrecorded(entry, folder)
+    notes = (*entry.preparation, *table.notes, *note)
     return replace(table, notes=notes, public=True)
 
 
 def dataset_rows() -> list[dict[str, str | int | bool]]:
     """Return one row per set for a listing, with the keys of the built-in tables' rows.
 
-    Further keys: ``origin``, ``at_hand``, ``page``, ``openml`` and ``papers``.
+    The rows also have ``origin``, ``at_hand``, ``page``, ``openml`` and ``papers``.
     """
     return [
         {

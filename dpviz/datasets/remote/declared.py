@@ -1,4 +1,4 @@
-"""What is known of a remote data set before any of it is here."""
+"""Facts about a remote data set, known before it is downloaded."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ Read = Callable[[Path], Table]
 
 @dataclass(frozen=True)
 class File:
-    """One raw file.
+    """One raw file of a data set.
 
     Attributes
     ----------
     name : str
         Path below the set's folder, with forward slashes.
     sha256 : str or None
-        Digest of the raw file; None where no copy could be examined.
+        Digest of the raw file; None if no copy could be examined.
     addresses : tuple of str
-        Tried in order. An address that ends in the file's name gives the file
-        itself; any other gives an archive that holds it, or the file packed.
+        Addresses that are tried in order. An address that ends in the file's name gives the file
+        itself; any other gives an archive that holds it, or the packed file.
     text : str or None
-        The digest of the text alone, which a copy that was packed again or has
-        other line ends shares; None where it is `sha256`. See
-        `dpviz.datasets.remote.download.text_digest`.
+        Digest of the text alone, the same for a copy packed again or with other line ends; None if
+        this digest equals `sha256`. See `dpviz.datasets.remote.download.text_digest`.
     """
 
     name: str
@@ -44,7 +43,7 @@ class File:
 
 @dataclass(frozen=True)
 class Remote:
-    """One remote data set, declared once.
+    """A remote data set, declared once.
 
     Attributes
     ----------
@@ -56,21 +55,21 @@ class Remote:
     n, d : int
         Rows and features of the loaded table, as documented by the source.
     labels : str
-        What the labels are, in words.
+        Meaning of the labels, in words.
     licence, citation, page : str
-        Terms, source, and the page for people.
+        Terms of use, source, and the web page for people.
     papers : tuple of str
         Papers that use the set.
     preparation : tuple of str
-        What the loader does, as sentences; they are the table's notes.
+        Sentences on the steps of the loader; they become the table's notes.
     read : callable
-        Makes the table from the folder that holds the files.
+        A function that builds the table from the folder that holds the files.
     openml : str or None
-        Page of the set on OpenML, where a reader finds the same rows in another format.
+        Page of the set on OpenML, with the same rows in another format.
     paper_d : int or None
-        Dimension that a paper states, where it states one.
+        Dimension stated by a paper, or None.
     read_as_paper : callable or None
-        Makes the table with ``paper_d`` features, where that takes more than `read`.
+        A function that builds the table with ``paper_d`` features, if this needs more than `read`.
     """
 
     key: str
@@ -92,9 +91,9 @@ class Remote:
 
     @property
     def listed(self) -> str:
-        """The names of the files, as words."""
+        """The names of the set's files, in words."""
         names = [file.name for file in self.files]
-        # a sentence has room for few names
+        # Name only the first and the last of many files, because a message has little space.
         if len(names) > 4:
             return f"{len(names)} files {names[0]} to {names[-1]}"
         if len(names) == 1:
@@ -113,9 +112,9 @@ def _entry(key: str, facts: dict[str, Any], read: Read, read_as_paper: Read | No
     page = f"{_UCI}/dataset/{uci}" if uci else facts.pop("page")
     archive = (f"{_UCI}/static/public/{uci}.zip",) if uci else ()
     files = facts.pop("file", [])
-    if "listed" in facts:  # one digest a line
-        at, listed = facts.pop("at"), (_HERE / facts.pop("listed")).read_text(encoding="ascii")
-        pairs = (line.split() for line in listed.splitlines())
+    if "listed" in facts:  # The list of files has one digest per line.
+        at, digests = facts.pop("at"), (_HERE / facts.pop("listed")).read_text(encoding="ascii")
+        pairs = (line.split() for line in digests.splitlines())
         files = [{"name": name, "sha256": digest, "at": at} for digest, name in pairs]
     return Remote(
         key=key,
@@ -139,5 +138,5 @@ def _entry(key: str, facts: dict[str, Any], read: Read, read_as_paper: Read | No
 
 
 def _address(path: str) -> str:
-    """Return an address as it is, and of a path the one in UCI's older layout."""
+    """Return an https address as it is; put any other path below UCI's older layout."""
     return path if path.startswith("https://") else f"{_UCI}/ml/machine-learning-databases/{path}"

@@ -1,10 +1,9 @@
-"""Finding the raw files of a set, and downloading those that are not at hand.
+"""Find the raw files of a set, and download missing files.
 
-The variable ``DPVIZ_DATA`` names a local mirror: a folder, whose files are read
-where they lie, or an http(s) address, which replaces all others. A mirror holds
-``<set's folder>/<file>``. Downloads go to the user's cache, laid out alike. A file
-is downloaded, unpacked and verified in a folder aside, and then renamed: what
-carries its name in the cache is whole.
+The variable ``DPVIZ_DATA`` names a local mirror: a folder, whose files are read in place, or an
+http(s) address, which replaces all other addresses. A mirror holds ``<set's folder>/<file>``.
+Downloads go to the user's cache, with the same layout. A file is downloaded, unpacked and verified
+in a temporary folder, then renamed. A file under its own name in the cache is therefore complete.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ import zipfile
 from typing import IO, cast
 
 OnBytes = Callable[[int, int | None], None]
-"""Called with the bytes done and, where the server says them, all bytes of one download."""
+"""A function called with the bytes done and, if the server states it, the total of one download."""
 
 VARIABLE = "DPVIZ_DATA"
 TIMEOUT: tuple[float, float] = (10.0, 60.0)
-"""Seconds to wait for a connection, and between two pieces of an answer."""
+"""Timeouts in seconds: for a connection, and between two pieces of an answer."""
 
 _CHUNK = 1 << 16
 _ASIDE = ".part-"
@@ -53,34 +52,34 @@ _STALE_SECONDS = 24 * 3600
 
 
 def cache_folder() -> Path:
-    """Return the folder that downloads go to."""
+    """Return the folder into which files are downloaded."""
     return user_cache() / "data"
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """What ``DPVIZ_DATA`` names: a folder, an address, or nothing."""
+    """The mirror in ``DPVIZ_DATA``: a folder, an address, or neither."""
 
     folder: Path | None = None
     address: str | None = None
 
 
 def mirror() -> Mirror:
-    """Return the mirror that the environment names.
+    """Return the mirror named in the environment.
 
     Raises
     ------
     InvalidSetting
-        If it names neither a folder that is there nor an http(s) address.
+        If the variable names neither an existing folder nor an http(s) address.
     """
-    named = os.environ.get(VARIABLE, "").strip()
-    if not named:
+    address = os.environ.get(VARIABLE, "").strip()
+    if not address:
         return Mirror()
-    if named.lower().startswith(("http://", "https://")):
-        return Mirror(address=named.rstrip("/"))
-    folder = Path(named)
+    if address.lower().startswith(("http://", "https://")):
+        return Mirror(address=address.rstrip("/"))
+    folder = Path(address)
     if not folder.is_dir():
-        raise InvalidSetting(VARIABLE, "a folder that is there or an http(s) address", named)
+        raise InvalidSetting(VARIABLE, "a folder that exists or an http(s) address", address)
     return Mirror(folder=folder)
 
 
@@ -89,7 +88,7 @@ def _complete(folder: Path, entry: Remote) -> bool:
 
 
 def found(entry: Remote) -> Path | None:
-    """Return the folder that holds all files of a set, or None; opens no file."""
+    """Return the folder that holds all files of a set, or None, without opening a file."""
     local = mirror().folder
     for base in (local, cache_folder()):
         if base is not None and _complete(base / entry.folder, entry):
@@ -98,14 +97,14 @@ def found(entry: Remote) -> Path | None:
 
 
 def by_hand(entry: Remote) -> str:
-    """Return how to place the files of a set by hand, to follow "get ..."."""
+    """Return how to place the files of a set by hand, as words that start with "get"."""
     base = mirror().folder or cache_folder()
     them = "it" if len(entry.files) == 1 else "them"
     return f"get {entry.listed} from {entry.page} and put {them} in {base / entry.folder}"
 
 
 def absent(entry: Remote) -> NotAvailable:
-    """Return the error for a set that is not at hand, where none was to be downloaded."""
+    """Return the error for a set that is not available locally and may not be downloaded."""
     return NotAvailable(
         f"{entry.label} is not at hand: run `python -m dpviz fetch {entry.key}`, or "
         f"{by_hand(entry)}."
@@ -113,28 +112,27 @@ def absent(entry: Remote) -> NotAvailable:
 
 
 def fetch(entry: Remote, progress: OnBytes | None = None, allowed: bool = True) -> Path:
-    """Return the folder with the verified files of a set, downloading what is not at hand.
+    """Return the folder with the verified files of a set; download those that are missing.
 
-    A folder named by ``DPVIZ_DATA`` that holds the whole set is used as it is;
-    one that lacks a file of it leaves the set to the addresses on record. Nothing
-    is downloaded unless it is ``allowed``.
+    A folder in ``DPVIZ_DATA`` is used if it holds the whole set; otherwise the addresses on record
+    are used. Nothing is downloaded unless ``allowed``.
 
     Raises
     ------
     NotAvailable
-        If a file is not the one on record and cannot be got either, with one
-        sentence that says why and how to place it by hand.
+        If a file is not the one on record and cannot be downloaded. One sentence gives the reason,
+        and how to place the file by hand.
     InvalidSetting
-        As in `mirror`.
+        In the same cases as `mirror`.
     """
-    named = mirror()
-    if named.folder is not None and _complete(named.folder / entry.folder, entry):
-        folder = named.folder / entry.folder
+    source = mirror()
+    if source.folder is not None and _complete(source.folder / entry.folder, entry):
+        folder = source.folder / entry.folder
         for file in entry.files:
             if not _is_file_on_record(folder / file.name, file):
                 raise NotAvailable(
-                    f"{file.name} in {folder} is not the file on record for {entry.label}, as its "
-                    f"sha256 differs: get it from {entry.page}, or remove it to have it downloaded."
+                    f"{file.name} in {folder} is not the expected file of {entry.label}: its "
+                    f"sha256 differs. Get it from {entry.page}, or remove it to download it again."
                 )
         return folder
     folder = cache_folder() / entry.folder
@@ -142,7 +140,7 @@ def fetch(entry: Remote, progress: OnBytes | None = None, allowed: bool = True) 
     if missing and not allowed:
         raise absent(entry)
     if missing:
-        _download(entry, missing, folder, named.address, progress)
+        _download(entry, missing, folder, source.address, progress)
     return folder
 
 
@@ -165,8 +163,8 @@ def _download(
         with TemporaryDirectory(dir=base, prefix=_ASIDE) as aside:
             downloads = _Downloads(Path(aside), progress)
             for file in files:
-                own = f"{address}/{quote(entry.folder)}/{quote(file.name)}"
-                part = downloads.get(file, (own,) if address else file.addresses, entry)
+                url = f"{address}/{quote(entry.folder)}/{quote(file.name)}"
+                part = downloads.get(file, (url,) if address else file.addresses, entry)
                 target = folder / file.name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 if file.sha256 is None:
@@ -174,23 +172,23 @@ def _download(
                 os.replace(part, target)
                 if file.sha256 is None:
                     keep_first(target)
-    except OSError as error:  # of the disk; those of the network are dealt with below
+    except OSError as error:  # These are disk errors; network errors follow below.
         raise NotAvailable(f"{entry.label} cannot be kept in {base}: {_words(error)}.") from None
 
 
 def _refuse_another(part: Path, target: Path, entry: Remote) -> None:
-    """Refuse a file that is not the one downloaded first, where no digest is on record."""
+    """Refuse a file that differs from the first download, if no digest is on record."""
     first = first_digest(target)
     if first not in (None, digest_of(part)):
         raise NotAvailable(
-            f"{target.name} of {entry.label} is not the file that was downloaded first, and no "
-            f"digest of it is on record (sha256 {digest_of(part)} now, {first} then): remove "
-            f"{target.parent} to take it."
+            f"{target.name} of {entry.label} differs from the first download (sha256 "
+            f"{digest_of(part)} now, {first} before): to accept the new file, remove "
+            f"{target.parent}."
         )
 
 
 def unrecorded(entry: Remote, folder: Path) -> tuple[str, ...]:
-    """Return a sentence on each file whose digest is on no record, with what it is here."""
+    """Return a sentence, with the copy's digest, on each file that has no digest on record."""
     return tuple(
         f"No digest of {file.name} is on record to check it against; that of this copy is "
         f"sha256 {digest_of(folder / file.name)}."
@@ -200,14 +198,14 @@ def unrecorded(entry: Remote, folder: Path) -> tuple[str, ...]:
 
 
 def _remove_stale(base: Path) -> None:
-    """Remove what a run that was killed left behind."""
+    """Remove folders that killed runs left behind."""
     for path in base.glob(f"{_ASIDE}*"):
         if time.time() - path.stat().st_mtime > _STALE_SECONDS:
             shutil.rmtree(path, ignore_errors=True)
 
 
 def _words(error: OSError) -> str:
-    """Return what went wrong with the disk."""
+    """Return the reason of a disk error in words."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -218,11 +216,11 @@ def _words(error: OSError) -> str:
 
 
 class _Failed(Exception):
-    """One address did not give the file; the text says why."""
+    """An address did not provide the file; the text states the reason."""
 
 
 class _Downloads:
-    """What was downloaded so far, in a folder that is removed in the end.
+    """Downloads made so far, in a folder that is removed at the end.
 
     Parameters
     ----------
@@ -237,7 +235,7 @@ class _Downloads:
         self._count = 0
 
     def get(self, file: File, addresses: tuple[str, ...], entry: Remote) -> Path:
-        """Return a verified copy of the file, from the first address that gives one."""
+        """Return a verified copy of the file, from the first address that provides a valid one."""
         reasons = []
         for address in addresses:
             try:
@@ -260,16 +258,18 @@ class _Downloads:
             except Damaged:
                 raise _Failed(f"the archive from {host} is damaged") from None
             if not inside:
-                raise _Failed(f"the archive from {host} does not hold it")
-        with part.open("rb") as sent:
-            if sent.read(1) == b"<":  # no raw file is a page, and some have no digest on record
-                raise _Failed(f"{host} sent a web page instead")
+                raise _Failed(f"the archive from {host} does not contain the file")
+        with part.open("rb") as stream:
+            if (
+                stream.read(1) == b"<"
+            ):  # A web page is not the file, and some files have no digest to compare.
+                raise _Failed(f"{host} sent a web page in place of the file")
         if not matches(part, file):
-            raise _Failed(f"what {host} sent is not the file on record, as its sha256 differs")
+            raise _Failed(f"the file from {host} is not the expected file: its sha256 differs")
         return part
 
     def _unpacker(self, address: str) -> Unpacker:
-        """Return the opened archive of an address, which is asked once whatever it answers."""
+        """Return the opened archive of an address; each address is requested only once."""
         if address in self._failed:
             raise self._failed[address]
         if address not in self._unpackers:
@@ -286,20 +286,20 @@ class _Downloads:
         return self._aside / f"part-{self._count}"
 
     def _retrieve(self, address: str) -> Path:
-        """Return what an address sends, whole."""
+        """Return the complete content of an address."""
         need("pooch")
-        import pooch  # here, as most runs download nothing
+        import pooch  # Import late, because most commands download nothing.
         import requests
 
         host = urlsplit(address).netloc
         part = self._new()
         bar = _Bar(self._progress)
-        answers: list[requests.Response] = []  # pooch leaves one open where it breaks off
+        answers: list[requests.Response] = []  # pooch does not close a failed download.
         downloader = pooch.HTTPDownloader(
             progressbar=bar,
             chunk_size=_CHUNK,
             timeout=TIMEOUT,
-            # as it is stored: lengths and digests are those of the stored file
+            # Ask for no compression: recorded lengths and digests are of the file as stored.
             headers={"Accept-Encoding": "identity"},
             hooks={"response": lambda answer, **_: answers.append(answer)},
         )
@@ -314,13 +314,13 @@ class _Downloads:
         finally:
             for answer in answers:
                 answer.close()
-        if part.stat().st_size < bar.total:  # older libraries take the end of a stream for its end
+        if part.stat().st_size < bar.total:  # Older libraries do not report a truncated file.
             raise _Failed(f"the download from {host} ended early")
         return part
 
 
 def _network_words(error: RequestException, host: str) -> str:
-    """Return what went wrong on the way, naming the host and not the address."""
+    """Return the reason of a network error; name the host but not the address."""
     from requests import exceptions as known
 
     if isinstance(error, known.HTTPError) and error.response is not None:
@@ -337,31 +337,31 @@ def _network_words(error: RequestException, host: str) -> str:
 
 
 class _Bar:
-    """What pooch takes for a progress bar: tells a function the bytes done."""
+    """A progress bar for pooch that reports the bytes done to a function."""
 
     def __init__(self, progress: OnBytes | None) -> None:
-        self.total = 0  # set by pooch; 0 where the server does not say
+        self.total = 0  # pooch sets the size, or 0 if the server does not state it.
         self._progress = progress
         self._done = 0
 
     def update(self, size: int) -> None:
-        """Count further bytes; the last piece may be counted as larger than it is."""
+        """Count more bytes; the last piece may be counted as larger than it is."""
         self._done += size
         if self._progress is not None and size:
-            done = min(self._done, self.total) if self.total else self._done
-            self._progress(done, self.total or None)
+            count = min(self._done, self.total) if self.total else self._done
+            self._progress(count, self.total or None)
 
     def reset(self) -> None:
-        """Start again: pooch then counts the whole at once."""
+        """Reset the count: pooch then counts the whole file at once."""
         self._done = 0
 
     def close(self) -> None:
-        """Do nothing: whoever gave the function closes what it draws."""
+        """Do nothing: the caller closes its own bar."""
 
 
 @contextmanager
 def _quiet(logger: logging.Logger) -> Iterator[None]:
-    """Keep pooch from announcing each download on stderr."""
+    """Stop pooch from announcing each download on stderr."""
     level = logger.level
     logger.setLevel(logging.WARNING)
     try:
@@ -374,10 +374,10 @@ def _quiet(logger: logging.Logger) -> Iterator[None]:
 
 
 def matches(path: Path, file: File) -> bool:
-    """Return whether a file has the digest on record, or where there is none the first one seen.
+    """Return whether a file's digest is on record or, without a record, the first digest seen.
 
-    The digest of the text counts as well as that of the raw bytes: copies of
-    one file differ in line ends, in blanks at the ends of lines, and in packing.
+    Either the raw bytes or the text may match: copies of a file differ in line ends, blanks at the
+    ends of lines, and packing.
     """
     if file.sha256 is None:
         first = first_digest(path)
@@ -387,18 +387,18 @@ def matches(path: Path, file: File) -> bool:
 
 
 def digest_of(path: Path) -> str:
-    """Return the sha256 of a file as it is."""
+    """Return the sha256 of a file's raw bytes."""
     return _digest(*_state(path))
 
 
 def first_digest(path: Path) -> str | None:
-    """Return the sha256 that a file without a digest on record had when it was downloaded first."""
-    kept = _first(path)
-    return kept.read_text(encoding="ascii").strip() if kept.is_file() else None
+    """Return the stored sha256 of a file's first download, or None."""
+    path_of = _first(path)
+    return path_of.read_text(encoding="ascii").strip() if path_of.is_file() else None
 
 
 def keep_first(path: Path) -> None:
-    """Keep the sha256 of a file beside it, for every later look."""
+    """Store the sha256 of a file beside it, for later checks."""
     with atomic_write(_first(path)) as aside:
         aside.write_text(f"{digest_of(path)}\n", encoding="ascii")
 
@@ -413,16 +413,16 @@ def _state(path: Path) -> tuple[str, int, int]:
 
 
 def text_digest(path: Path) -> str | None:
-    """Return the sha256 of a text in its plain form, or None for a damaged gzip.
+    """Return the sha256 of a text in normalised form, or None for a damaged gzip.
 
-    Unpacked where it is a gzip; blanks at the ends of lines removed, lines
-    ended by a line feed, no empty lines at the end.
+    A gzip is unpacked, blanks at the ends of lines and empty lines at the end are removed, and
+    lines end with a line feed.
     """
     digest = hashlib.sha256()
     try:
         with path.open("rb") as file:
-            packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
-        with gzip.open(path, "rb") if packed else path.open("rb") as lines:
+            is_gzip = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+        with gzip.open(path, "rb") if is_gzip else path.open("rb") as lines:
             _add_plain(digest, lines)
     except (EOFError, gzip.BadGzipFile, zlib.error):
         return None
@@ -432,15 +432,15 @@ def text_digest(path: Path) -> str | None:
 def _add_plain(digest: hashlib._Hash, lines: Iterable[bytes]) -> None:
     empty = 0
     for line in lines:
-        kept = line.rstrip()
-        if not kept:
+        text = line.rstrip()
+        if not text:
             empty += 1
             continue
-        digest.update(b"\n" * empty + kept + b"\n")
+        digest.update(b"\n" * empty + text + b"\n")
         empty = 0
 
 
-# The time and the size make a changed file another entry.
+# Take time and size as arguments, so that a changed file does not get a cached digest.
 @lru_cache(maxsize=4096)
 def _digest(path: str, modified: int, size: int) -> str:
     digest = hashlib.sha256()
@@ -460,33 +460,33 @@ def _text_digest(path: str, modified: int, size: int) -> str | None:
 _ZIP_MAGIC = b"PK\x03\x04"
 _COMPRESS_MAGIC = b"\x1f\x9d"
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")
-_DEEPEST = 2  # UCI puts an older zip or tar into its zip; nothing is packed further
+_DEEPEST = 2  # UCI puts some older zip or tar files into a zip, but never nests deeper.
 DAMAGE = (
     zipfile.BadZipFile,
     tarfile.TarError,
     gzip.BadGzipFile,
     zlib.error,
     EOFError,
-    NotImplementedError,  # a compression that zipfile does not know
-    RuntimeError,  # an encrypted member
+    NotImplementedError,  # zipfile does not know the compression method.
+    RuntimeError,  # zipfile reports an encrypted member by this error.
 )
 
 
 class Damaged(ValueError):
-    """What was sent cannot be unpacked."""
+    """The download cannot be unpacked."""
 
 
 class Unpacker:
-    """Takes files out of a download.
+    """A reader that extracts files from a download.
 
     Parameters
     ----------
     path : Path
-        What was downloaded.
+        The downloaded file.
     aside : Path
-        Folder for archives found inside.
+        Folder for archives found inside the download.
     depth : int
-        Archives around this one.
+        Number of archives that contain this archive.
     """
 
     def __init__(self, path: Path, aside: Path, depth: int = 0) -> None:
@@ -512,12 +512,12 @@ class Unpacker:
                 self._members = [item.name for item in tar.getmembers() if item.isfile()]
 
     def extract(self, name: str, target: Path) -> bool:
-        """Write the file of that name, or return False if it is not inside.
+        """Write the file with the given name, or return False if the archive lacks it.
 
         Raises
         ------
         Damaged
-            If what was sent is no archive, is cut short or fails its own check.
+            If the download is not an archive, is truncated or fails its own check.
         """
         try:
             return self._extract(name, target)
@@ -526,7 +526,7 @@ class Unpacker:
 
     def _extract(self, name: str, target: Path) -> bool:
         if not (self._zip or self._tar):
-            # an address that says nothing of the name, of a file that is wanted packed
+            # If the name in the address differs from the file's, copy packed files, unpack others.
             as_it_is = name.endswith((".gz", ".Z"))
             (shutil.copyfile if as_it_is else unpack_file)(self._path, target)
             return True
@@ -537,10 +537,10 @@ class Unpacker:
         for suffix in (".gz", ".Z"):
             member = self._find(name + suffix)
             if member is not None:
-                packed = self._aside / f"packed-{self._depth}"
-                self._copy(member, packed)
-                unpack_file(packed, target)
-                packed.unlink()
+                archive = self._aside / f"packed-{self._depth}"
+                self._copy(member, archive)
+                unpack_file(archive, target)
+                archive.unlink()
                 return True
         return any(inner._extract(name, target) for inner in self._archives())
 
@@ -555,10 +555,10 @@ class Unpacker:
         return self._inner
 
     def _find(self, name: str) -> str | None:
-        """Return the member whose path ends in that name, the shortest if there are several."""
+        """Return the member whose path ends in the given name, the shortest of several."""
         ending = "/" + name.lower()
-        found = [item for item in self._members if ("/" + item.lower()).endswith(ending)]
-        return min(found, key=len) if found else None
+        members = [item for item in self._members if ("/" + item.lower()).endswith(ending)]
+        return min(members, key=len) if members else None
 
     def _copy(self, member: str, target: Path) -> None:
         if self._zip:
@@ -579,19 +579,19 @@ def _write(source: IO[bytes], target: Path) -> None:
 
 
 def unpack_file(path: Path, target: Path) -> None:
-    """Write what a .gz or .Z file holds; any other file is copied.
+    """Write the content of a .gz or .Z file; copy any other file.
 
     Raises
     ------
     Damaged, or one of `DAMAGE`
-        If it is cut short or fails its own check.
+        If the file is truncated or fails its own check.
     """
     with path.open("rb") as file:
         head = file.read(2)
     if head == GZIP_MAGIC:
         with gzip.open(path, "rb") as source:
             _write(cast(IO[bytes], source), target)
-    # musk and waveform are packed so, alone at their old addresses
+    # musk and waveform are single files packed in this old format, at their old addresses.
     elif head == _COMPRESS_MAGIC:
         need("unlzw3")
         from unlzw3 import unlzw

@@ -1,8 +1,8 @@
-"""The reader of each remote data set: raw files to a table.
+"""The readers of the remote data sets, which turn raw files into a table.
 
-A file whose digest is on record is known before it is read. Chaudhuri, Sarwate and Sinha state how
-many features each of their sets has after preprocessing, and not how they were made: 116, 513, 44
-and 150. Where a plain encoding gives the number it is what is done here.
+A file with a digest on record is verified before reading. Chaudhuri, Sarwate and Sinha state the
+number of features of each set after preprocessing, but not the method: 116, 513, 44 and 150. If a
+plain encoding gives the number, that encoding is used here.
 """
 
 from __future__ import annotations
@@ -94,21 +94,21 @@ _ADULT_NUMBERS = (
 
 
 def read_columns(path: Path, names: Sequence[str], text: Sequence[str] = ()) -> pd.DataFrame:
-    """Return the columns of a text without a header, numbers as float64.
+    """Read the columns of a text without a header, numbers as float64.
 
     Parameters
     ----------
     path : Path
-        Plain or gzipped; a gzip is read in pieces and never written out.
+        A plain or gzipped text; a gzip is read in pieces and never unpacked to disk.
     names : sequence of str
-        Every column, in order.
+        Names of all columns, in order.
     text : sequence of str
         Columns of categories.
 
     Raises
     ------
     InvalidTable
-        If a line has another number of cells, or a number is none.
+        If a line has another number of cells, or a numeric cell is not a number.
     """
     category = pa.dictionary(pa.int32(), pa.string())
     types = {name: category if name in text else pa.float64() for name in names}
@@ -116,18 +116,18 @@ def read_columns(path: Path, names: Sequence[str], text: Sequence[str] = ()) -> 
         table = csv.read_csv(
             Source(path, path.name).open_text(),
             read_options=csv.ReadOptions(column_names=list(names)),
-            # none of these files quotes: a mark of quotation is a letter
+            # No file here quotes its cells, so a quotation mark is an ordinary character.
             parse_options=csv.ParseOptions(quote_char=False),
-            # a question mark is a category until a table's own reader says it is a gap
+            # Read a question mark as a category; each table's own reader later makes it missing.
             convert_options=csv.ConvertOptions(column_types=types, null_values=[]),
         )
     except (pa.ArrowInvalid, EOFError, gzip.BadGzipFile, zlib.error):
         raise InvalidTable(
-            f"{path.name} must hold lines of {len(names)} values; it is damaged or another file."
+            f"{path.name} must hold {len(names)} values a line; the file is damaged or wrong."
         ) from None
     frame: pd.DataFrame = table.unify_dictionaries().to_pandas(self_destruct=True)
     for name in text:
-        # Some files have a blank after each comma: two spellings are then one category.
+        # Remove blanks, which follow a comma in some files: both spellings are one category.
         frame[name] = _codes(frame[name].astype(object).str.strip())
     return frame
 
@@ -141,15 +141,15 @@ def _codes(values: pd.Series) -> pd.Series:
 
 
 def features(frame: pd.DataFrame) -> tuple[FloatArray, tuple[str, ...]]:
-    """Return rows of numbers and of 0/1 features, one for each category, and the names.
+    """Return rows of numbers and of one 0/1 feature per category, and their names.
 
-    Features of categories are called ``name = category``. Each column is converted when its turn
-    comes: half a million rows need no second copy.
+    Features of categories are named ``name = category``. Columns are converted one by one, so half
+    a million rows need no second copy.
     """
     columns: list[str] = []
     for name, values in frame.items():
-        coded = isinstance(values.dtype, pd.CategoricalDtype)
-        columns += [f"{name} = {one}" for one in values.cat.categories] if coded else [str(name)]
+        codes = isinstance(values.dtype, pd.CategoricalDtype)
+        columns += [f"{name} = {one}" for one in values.cat.categories] if codes else [str(name)]
     rows = np.zeros((len(frame), len(columns)))
     everyone, at = np.arange(len(frame)), 0
     for _, values in frame.items():
@@ -163,7 +163,7 @@ def features(frame: pd.DataFrame) -> tuple[FloatArray, tuple[str, ...]]:
 
 
 def read_numbers(lines: Path | Iterable[str], delimiter: str | None = None) -> FloatArray:
-    """Return the numbers of lines without a header; without a delimiter blanks are between."""
+    """Return the numbers of lines without a header; the default delimiter is blanks."""
     cells: FloatArray = np.loadtxt(lines, delimiter=delimiter, ndmin=2, encoding="latin-1")
     return cells
 
@@ -173,18 +173,18 @@ def _numbered(name: str, count: int) -> tuple[str, ...]:
 
 
 def _names(labels: pd.Series) -> NDArray[np.str_]:
-    """Return the category of each row as a text."""
+    """Return the category of each row as text."""
     names: NDArray[np.str_] = np.array(list(labels.cat.categories))[labels.cat.codes]
     return names
 
 
 def _lists_of(names: Sequence[str]) -> tuple[str, ...]:
-    """Return what a table assumes public whose fields became 0/1 features."""
+    """Return the public assumption of a table whose fields became 0/1 features."""
     return (f"the lists of categories in {', '.join(names[:-1])} and {names[-1]}",)
 
 
 def _with_class(key: str, file: str, columns: tuple[str, ...], label: str, folder: Path) -> Table:
-    """Return the table of a file of numbers whose last is the class."""
+    """Return the table of a file of numbers whose last column is the class."""
     cells = read_numbers(folder / file, ",")
     return Table(key, cells[:, :-1].copy(), columns, cells[:, -1].astype(np.int64), label)
 
@@ -201,8 +201,8 @@ def _movement(folder: Path) -> Table:
 
 
 def _cardiotocography(folder: Path) -> Table:
-    # Sheet Data: a row of column numbers, the row of names, the recordings, then a blank row and
-    # two of column sums, which have no state.
+    # The sheet Data has column numbers, names and recordings. Then a blank row and two rows of
+    # column sums follow, which have no state.
     _, names, *rows = sheet_cells(folder / "CTG.xls", "CTG.xls", "Data")
     first, state = names.index("LB"), names.index("NSP")
     recordings = [row for row in rows if len(row) > state and row[state].strip()]
@@ -213,16 +213,16 @@ def _cardiotocography(folder: Path) -> Table:
     )
 
 
-# Xu, Yang and Bai 2019: two of the five folders that the paper names hold two versions ---------
+# Tables of Xu, Yang and Bai 2019: two of the paper's five folders have two versions. --------------
 
 _TAB_IN_A_NUMBER = re.compile(r"(?<=\d)\t(?=\d)")
 
 
 def _semeion(folder: Path) -> Table:
     cells = read_numbers(folder / "semeion.data")
-    pixels, marks = cells[:, :256], cells[:, 256:]  # one of ten marks is set
+    pixels, marks = cells[:, :256], cells[:, 256:]  # Each row has a mark for one of ten digits.
     columns = tuple(f"pixel {row},{column}" for row in range(1, 17) for column in range(1, 17))
-    bounds = np.tile(np.array([0.0, 1.0]), (256, 1))  # a pixel is blank or ink
+    bounds = np.tile(np.array([0.0, 1.0]), (256, 1))  # Each pixel is 0 (blank) or 1 (dark).
     return Table("semeion", pixels.copy(), columns, marks.argmax(axis=1), "digit", bounds=bounds)
 
 
@@ -240,7 +240,7 @@ def _waveform(folder: Path) -> Table:
 
 
 def _musk(key: str, file: str, names: Sequence[str], text: Sequence[str], folder: Path) -> Table:
-    # A molecule has many shapes: what names molecule and shape is no feature.
+    # Leave out the names of molecule and shape, because a molecule has many shapes.
     frame = read_columns(folder / file, names, text)
     rows, columns = features(frame[list(_numbered("f", 166))])
     labels = np.where(frame["class"] == 1, "musk", "non-musk")
@@ -250,16 +250,16 @@ def _musk(key: str, file: str, names: Sequence[str], text: Sequence[str], folder
 def _secom(folder: Path) -> Table:
     rows = pd.DataFrame(read_numbers(folder / "secom.data"))
     marks = (folder / "secom_labels.data").read_text(encoding="latin-1").split("\n")
-    passed = [line.split()[0] for line in marks if line.strip()]
+    verdicts = [line.split()[0] for line in marks if line.strip()]
     gaps = rows.isna()
-    # A sensor that never said anything is constant, and dropped with the constants.
+    # A sensor without any value becomes constant, and constant columns are dropped later.
     whole = rows.fillna(rows.median()).fillna(0.0).to_numpy(dtype=np.float64)
     note = f"{int(gaps.sum().sum())} cells in {int(gaps.any().sum())} of 590 columns were missing."
     return Table(
         "secom",
         np.ascontiguousarray(whole),
         _numbered("sensor ", 590),
-        np.where(np.array(passed, dtype=float) > 0, "fail", "pass"),
+        np.where(np.array(verdicts, dtype=float) > 0, "fail", "pass"),
         "test",
         notes=(note,),
         assumed_public=("the medians that replaced missing cells",),
@@ -281,9 +281,9 @@ def _insurance(folder: Path) -> Table:
         read_numbers(folder / name)
         for name in ("ticdata2000.txt", "ticeval2000.txt", "tictgts2000.txt")
     )
-    # Both parts of the contest are one table here.
+    # The contest had a training part and a test part; this table joins both.
     frame = pd.DataFrame(np.vstack([train[:, :-1], rest]), columns=list(_INSURANCE))
-    for name in _INSURANCE_CODES:  # they only name a kind of customer: more of one means nothing
+    for name in _INSURANCE_CODES:  # These codes name kinds of customers; their size means nothing.
         frame[name] = _codes(frame[name])
     rows, columns = features(frame)
     labels = np.concatenate([train[:, -1], answers[:, 0]]).astype(np.int64)
@@ -295,7 +295,7 @@ def _insurance(folder: Path) -> Table:
 def _kddcup99(folder: Path) -> Table:
     path, names = folder / "kddcup.data_10_percent.gz", (*_KDD, "connection")
     frame = read_columns(path, names, (*_KDD_TEXT, "connection"))
-    # Every kind of attack is one class, as in the paper's task: the label is normal or not.
+    # As in the paper, the label only says normal or attack: all attacks form one class.
     labels = np.where(frame.pop("connection") == "normal.", "normal", "attack")
     rows, columns = features(frame)
     public = _lists_of(_KDD_TEXT)
@@ -313,15 +313,15 @@ def _census(folder: Path, *, as_paper: bool = False) -> Table:
     names = (*_CENSUS, "income")
     text = [name for name in names if name not in _CENSUS_NUMBERS]
     frame = read_columns(folder / "census-income.data", names, text)
-    # The file writes "- 50000." and "50000+."
+    # The file writes the two classes as "- 50000." and "50000+.".
     income = frame["income"].cat.rename_categories(
         lambda kind: "below 50,000" if kind.startswith("-") else "50,000 or more"
     )
     frame["income"] = income
     notes: tuple[str, ...] = ()
-    if as_paper:  # the 513 features that are printed: the weight and the two classes of the label
+    if as_paper:  # The paper has 513 features: they include the weight and the label's two classes.
         notes = (_leaks(2, "income", "The instance weight is a feature too. "),)
-    else:  # the weight says how many people a row stands for, and nothing of the one in it
+    else:  # Leave out the weight, which counts the people that a row represents.
         frame = frame.drop(columns=["instance weight", "income"])
     rows, columns = features(frame)
     public = ("the lists of values of the nominal fields",)
@@ -334,7 +334,7 @@ def _localization(folder: Path, *, as_paper: bool = False) -> Table:
     text = ("sequence", "tag", "date", "activity")
     frame = read_columns(folder / "ConfLongDemo_JSI.txt", _LOCALIZATION, text)
     activity = frame["activity"]
-    # The date is the time stamp written out, and the activity is the label.
+    # Leave out the date, which repeats the time stamp, and the activity, which is the label.
     left_out = ["date"] if as_paper else ["date", "activity"]
     rows, columns = features(frame.drop(columns=left_out))
     notes = (_leaks(len(activity.cat.categories), "activity"),) if as_paper else ()
@@ -350,7 +350,7 @@ def _adult(folder: Path) -> Table:
     names = (*_ADULT, "income")
     text = [name for name in names if name not in _ADULT_NUMBERS]
     whole = read_columns(folder / "adult.data", names, text)
-    # A row with a gap in a category has no place among its 0/1 features.
+    # Leave out rows with a missing category, which would have 0 in all features of that column.
     frame = whole[~(whole[text[:-1]] == "?").any(axis=1)].copy()
     for name in text:
         frame[name] = frame[name].cat.remove_unused_categories()
@@ -390,4 +390,4 @@ AS_PAPER: dict[str, Read] = {
     "census": partial(_census, as_paper=True),
     "localization": partial(_localization, as_paper=True),
 }
-"""Readers of the features that a paper's number implies, where they are others."""
+"""Readers that give the number of features in a paper, if it differs."""

@@ -1,1 +1,1 @@
-"""Chaudhuri, Sarwate and Sinha 2012, redone: one file an experiment."""
+"""Experiments of Chaudhuri, Sarwate and Sinha 2012: one file for each experiment."""

@@ -1,4 +1,4 @@
-"""What Chaudhuri, Sarwate and Sinha 2012 say, and how each statement is looked at."""
+"""Statements of Chaudhuri, Sarwate and Sinha 2012, each with its test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dpviz.papers.said import (
 SETS = list(DATA_SETS)
 WIDE = [key for key in SETS if key != "localization"]
 MARKS = {"kddcup99": 0.6, "insurance": 0.5}
-"""The highest marks of the printed axes that can be told to belong to a panel."""
+"""The highest tick marks of the printed axes, for panels whose marks the text reveals."""
 MEMBERS = standin.MEMBERS
 Q = figure1.UTILITY
 
@@ -51,7 +51,7 @@ def _gain(mechanism: Mechanism) -> Expression:
 
 
 def _height(mechanism: Mechanism) -> Expression:
-    """Return how far up from random subspaces to exact PCA a mechanism is, by n."""
+    """Return a mechanism's score between random subspaces (0) and exact PCA (1), by n."""
     return (_q(mechanism) - _q(RANDOM)) / (_q(NON_PRIVATE) - _q(RANDOM))
 
 
@@ -60,13 +60,13 @@ ABOVE_PPCA = _q(NON_PRIVATE) - _q(PPCA)
 
 def _mark(view: View) -> float:
     if view.panel not in MARKS:
-        raise Absent  # the text does not tell
+        raise Absent  # The text of the paper does not state the mark for this data set.
     return MARKS[view.panel]
 
 
 OVER_MARK = _q(NON_PRIVATE).last / Expression(_mark)
 MARK_LEFT = _q(NON_PRIVATE).last - Expression(_mark)
-"""Of the step from the highest mark to the next, .1 above it."""
+"""Distance of the curve above the highest tick mark; the next mark is .1 higher."""
 
 
 def _people(series: str) -> Expression:
@@ -74,7 +74,7 @@ def _people(series: str) -> Expression:
 
 
 def _overlaps(view: View) -> dict[float, Mean]:
-    """Return what pure mechanisms reach with the n of the bound, over the rho that it allows."""
+    """Return the overlap of pure mechanisms at the bound's n, over the rho that it allows."""
     rhos = {float(d): theorems.least_rho(d) for d in theorems.HARD_D}
     return {
         place + d / 1_000: mean * (1 / rhos[d])
@@ -88,7 +88,7 @@ def _accuracy(mechanism: Mechanism) -> Expression:
 
 
 def _deviation(mechanism: Mechanism) -> Expression:
-    """Return the standard deviation over the draws, with its own error for normal draws."""
+    """Return the standard deviation of releases, with its standard error if they are normal."""
 
     def deviation(view: View) -> Mean:
         mean = _accuracy(mechanism)(view)
@@ -102,12 +102,12 @@ def _accuracy_of(mechanism: Mechanism) -> Look:
     def tried(view: View) -> list[Mean]:
         return [view(f"{mechanism.label}, {name}", table1.TRIED) for name in table1.TRIED_NAMES]
 
-    stated = table1.STATED["kddcup99", mechanism]
+    number = table1.STATED["kddcup99", mechanism]
     return Look(
-        Number(_accuracy(mechanism), stated),
+        Number(_accuracy(mechanism), number),
         ["kddcup99"],
         facts={
-            "nearest": lambda v: min(abs(mean.value - stated.value) for mean in tried(v)),
+            "nearest": lambda v: min(abs(mean.value - number.value) for mean in tried(v)),
             "best": lambda v: max(mean.value for mean in tried(v)),
             "varies": _deviation(mechanism),
         },
@@ -141,7 +141,7 @@ SAID = declared(
         "theorem-2": Look(AtMost(at(PPCA.label, statements.SPENT)), built=True),
         "gibbs": Look(Below(at(PPCA.label, figure1.RHAT), 1.1), SETS),
         "linear-in-d": Look(
-            # within the intervals of the need at the two ends a power is known to a tenth
+            # The numbers of people needed are uncertain, so the fitted power may err by a tenth.
             Power(_people(PPCA.label), 1.0, slack=0.12, upper=True),
             [theorems.BY_D],
         ),
@@ -229,4 +229,4 @@ SAID = declared(
         "too-small": Look(Below(_height(ADDED[0]), 0.5), SETS),
     },
 )
-"""In printing order; alpha is .1 wherever nothing else is said."""
+"""Statements in printing order; alpha is .1 unless stated otherwise."""

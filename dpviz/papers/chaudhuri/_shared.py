@@ -1,4 +1,4 @@
-"""What the experiments of Chaudhuri, Sarwate and Sinha 2012 share: rows, mechanisms, citations."""
+"""Rows, mechanisms and citations shared by the experiments of Chaudhuri et al. 2012."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class DataSet:
     Attributes
     ----------
     key : str
-        Of the remote table.
+        Key of the remote table.
     n, d, k : int
-        Rows, features and components, as stated.
+        Rows, features and components, as the paper states them.
     sizes : tuple of int
         Sample sizes within the figure's axis.
     """
@@ -68,9 +68,9 @@ DATA_SETS = {
 
 @dataclass(frozen=True, eq=False)
 class UnitRows:
-    """Rows of a table, each feature mapped to [0, 1], all divided by the largest norm.
+    """Rows of a table, with features mapped to [0, 1] and then divided by the largest row norm.
 
-    Kept sparse: most entries of indicator columns are 0.
+    Rows are sparse: most entries of indicator columns are 0.
 
     Attributes
     ----------
@@ -98,36 +98,36 @@ class UnitRows:
 
     @cached_property
     def moment(self) -> SecondMoment:
-        """Second moment of all rows, about zero as in the paper."""
+        """Second moment of all rows, not centred, as in the paper."""
         return SecondMoment(_scatter(self.rows) / self.n, self.n)
 
     def order(self, seed: int, permutation: int) -> NDArray[np.intp]:
-        """Return the row numbers in the order of a random permutation.
+        """Return a random permutation of the row numbers.
 
-        Every experiment of the paper uses the same ones.
+        Every experiment of the paper uses the same permutations of rows.
         """
         rng = generator(seed, "reproduce", "chaudhuri", self.name, "permutation", permutation)
         return rng.permutation(self.n)
 
     def prefixes(self, order: NDArray[np.intp], sizes: Sequence[int]) -> Iterator[SecondMoment]:
-        """Yield the second moment of the first so many rows of an order, in one pass.
+        """Yield the second moments of the first rows in an order, for each size, in one pass.
 
         Parameters
         ----------
         order : ndarray of shape (n,)
-            Row numbers.
+            Row numbers in the order to use.
         sizes : sequence of int
-            Ascending, at most n.
+            Ascending sample sizes, at most n.
         """
         total, start = np.zeros((self.d, self.d)), 0
         for size in sizes:
-            # only what a larger sample adds: the sums of a smaller one are in it
+            # The total already has the rows of the smaller sample, so only later rows are added.
             total = total + _scatter(self.rows[order[start:size]])
             start = size
             yield SecondMoment(total / size, size)
 
     def measured(self, moment: SecondMoment) -> Measured:
-        """Return a sample's moment with that of all rows as the reference."""
+        """Return a sample's second moment, with the moment of all rows as the reference."""
         return Measured(
             name=self.name,
             columns=self.columns,
@@ -141,7 +141,7 @@ class UnitRows:
         )
 
     def problem(self, n: int, k: int) -> Problem:
-        """Return what mechanisms calibrate to for n of the rows."""
+        """Return the problem for calibration with n rows."""
         return Problem(n, self.d, k, Relation.REPLACE, Domain.ball(self.d))
 
 
@@ -151,12 +151,12 @@ def _scatter(rows: Any) -> FloatArray:
 
 
 def unit_rows(table: Table) -> UnitRows:
-    """Return a table's rows as the paper needs them: none longer than 1, not centred.
+    """Return a table's rows as the paper needs them: with norms at most 1, and not centred.
 
     Parameters
     ----------
     table : Table
-        With indicator columns for its categories.
+        Table with indicator columns for its categories.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def unit_rows(table: Table) -> UnitRows:
     blocks = []
     for start in range(0, len(table.rows), _BLOCK_ROWS):
         block = table.rows[start : start + _BLOCK_ROWS, keep]
-        # block by block, as the whole table in doubles need not fit
+        # Rows are converted block by block: as doubles the whole table may not fit into memory.
         blocks.append(sparse.csr_array((block - low[keep]) / (high[keep] - low[keep])))
     rows = sparse.vstack(blocks, format="csr")
     squares = rows.multiply(rows).sum(axis=1)
@@ -180,13 +180,12 @@ def unit_rows(table: Table) -> UnitRows:
 
 
 def load_unit_rows(key: str, as_paper: bool = True) -> UnitRows:
-    """Return the rows of one of the paper's data sets, which must be at hand.
+    """Return the rows of one of the paper's data sets, whose file must be local.
 
     Parameters
     ----------
     key : str
     as_paper : bool
-        Whether with as many features as the paper states, the label among them
-        where that is how the number comes about.
+        Whether to use the paper's number of features, which may count the label as a feature.
     """
     return unit_rows(remote.load(key, download=False, as_paper=as_paper))

@@ -1,4 +1,4 @@
-"""Chaudhuri, Sarwate and Sinha 2012, Figure 1: captured variance against the sample size."""
+"""Chaudhuri, Sarwate and Sinha 2012, Figure 1: captured variance against sample size."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ TOP_SHARE, TOP_TRACE, LEAST_NORM, LEAST_TRACE = (
     "least k with 80 % of the trace of A",
 )
 ROWS, FEATURES = "rows", "features"
-THRESHOLD = 0.8  # of the paper's rule for k
-NEAR = 0.15  # of the way from the floor to the ceiling: what counts as near random here
-_BATCH = 20  # draws held at once: d = 513 takes 40 MB
+THRESHOLD = 0.8  # Share of variance in the paper's rule for choosing k.
+NEAR = 0.15  # Distance to the floor, as a share of floor to ceiling, that we call near random.
+_BATCH = 20  # Number of releases in memory at a time: they take 40 MB at d = 513.
 _WIDE = 300
 _APART = 100_000
 
 
 class FigurePart(Part):
-    """One mechanism over one permutation, along n; without a mechanism, the data's own facts.
+    """One mechanism over one permutation, for several n; without a mechanism, facts on the data.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class FigurePart(Part):
     draws : int
     sizes : tuple of int
     diagnose : bool
-        Whether the chains' convergence is wanted and not what they capture.
+        Whether to measure the convergence of the Markov chains instead of their captured variance.
     """
 
     permutation: int = 0
@@ -81,17 +81,17 @@ class FigurePart(Part):
 
 
 class Samples:
-    """Second moments of the first n rows of random permutations, each made once."""
+    """Second moments of the first n rows of random permutations, each computed only once."""
 
     def __init__(self, rows: UnitRows, data: DataSet) -> None:
         self.rows, self.data = rows, data
         self._found: dict[tuple[int, int], dict[int, Measured]] = {}
 
     def measured(self, seed: int, permutation: int) -> dict[int, Measured]:
-        """Return the sample of every size of a permutation, with all rows as the reference."""
+        """Return the samples of a permutation by size, with all rows as the reference."""
         if (seed, permutation) not in self._found:
             order = self.rows.order(seed, permutation)
-            # a file on record may have fewer rows than the paper's
+            # The downloaded file may have fewer rows than the data set of the paper.
             sizes = [size for size in self.data.sizes if size <= self.rows.n]
             self._found[seed, permutation] = {
                 moment.n: self.rows.measured(moment) for moment in self.rows.prefixes(order, sizes)
@@ -100,26 +100,26 @@ class Samples:
 
 
 class ChaudhuriFigure1(Experiment):
-    """Four data sets along n; see `info`."""
+    """Captured variance on four data sets against n; see `info`."""
 
     pictures: ClassVar = {"n": (UTILITY, *STUDIED, *ADDED)}
 
     stand_in = "chaudhuri_standin"
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each data set, permutation and mechanism; set by set."""
+        """Return parts of the experiment by data set, permutation and mechanism, in this order."""
         quick = effort is Effort.QUICK
-        # With 20 chains the split R-hat of one law moves by .06 from run to run: across its limit.
+        # With only 20 chains, the split R-hat varies by .06 by chance and may exceed its limit.
         sweeps, chains = (20, 6) if quick else (40, 100)
         parts: list[Part] = []
         for data in DATA_SETS.values():
             sizes = (data.sizes[0], data.sizes[-1]) if quick else data.sizes
-            # Where d is large one size is work enough for a part.
+            # At large d one sample size takes long, so each part of the experiment has only one.
             cuts = [sizes] if data.d <= _WIDE else [(size,) for size in sizes]
             parts.append(FigurePart(data.key))
             parts += [
                 FigurePart(data.key, permutation, mechanism.text, _draws(mechanism, quick), some)
-                for permutation in range(1 if quick else 5)  # the paper: 5
+                for permutation in range(1 if quick else 5)  # The paper uses 5 permutations.
                 for mechanism in (*STUDIED, *ADDED)
                 for some in cuts
             ]
@@ -128,16 +128,16 @@ class ChaudhuriFigure1(Experiment):
         return parts
 
     def shared(self, data: str) -> Samples:
-        """Return the rows of a data set, sparse, and the moments made of them so far."""
+        """Return a data set's sparse rows and the moments computed from these rows so far."""
         return Samples(load_unit_rows(data), DATA_SETS[data])
 
     def run(self, part: FigurePart, shared: Samples, seed: int) -> Measurements:
-        """Return q_F of every draw at every sample size."""
+        """Return q_F of every release at every sample size."""
         if not part.mechanism:
             return _facts(shared)
         mechanism, data = parse_variant(part.mechanism), shared.data
         samples = shared.measured(seed, part.permutation)
-        # Other streams for the chains that are diagnosed than for those of the figure.
+        # Chains for the diagnosis use other random streams than the chains shown in the figure.
         first = _APART if part.diagnose else part.permutation * part.draws
         found: dict[Point, FloatArray] = {}
         for n in part.sizes:
@@ -146,7 +146,7 @@ class ChaudhuriFigure1(Experiment):
             for low in range(first, first + part.draws, _BATCH):
                 trials = range(low, min(low + _BATCH, first + part.draws))
                 outcome = evaluate(Cell(mechanism, problem, BUDGET, seed, trials), samples[n])
-                # of the components together: q_F asks about their subspace
+                # Components are summed up, because q_F measures the subspace that they span.
                 captured.append(outcome.captured_each.sum(axis=1))
                 traces.append(outcome.release.trace)
             if part.diagnose:
@@ -166,17 +166,17 @@ def _draws(mechanism: Mechanism, quick: bool) -> int:
     if mechanism == NON_PRIVATE:
         return 1
     if mechanism == PPCA:
-        return 6 if quick else 10  # the paper: 10
+        return 6 if quick else 10  # The paper uses 10 releases.
     if mechanism in ADDED:
         return 10 if quick else 20
-    return 20 if quick else 100  # the paper: 100
+    return 20 if quick else 100  # The paper uses 100 releases.
 
 
 def _facts(shared: Samples) -> Measurements:
-    """Return the data's shape, what the rule for k gives, and MOD-SULQ's account."""
+    """Return the shape of the data, the results of the rule for k, and MOD-SULQ's privacy loss."""
     rows, data = shared.rows, shared.data
     values = rows.moment.eigenvalues
-    # of all rows: the paper's rule for k looks at the data
+    # All rows are used, because the paper's rule for k uses the whole data set.
     captured = np.cumsum(values)
     norm, trace = math.sqrt(float(values @ values)), float(values.sum())
     facts: dict[str, float] = {
@@ -195,7 +195,7 @@ def _facts(shared: Samples) -> Measurements:
     assert isinstance(part, GaussianPart)
     spent = SULQ.spent(problem, BUDGET)
     assert spent is not None
-    # At epsilon 0 delta is the total variation distance of neighbours' releases.
+    # At epsilon 0, delta is the total variation distance between releases of neighbours.
     account = {SPENT: spent.epsilon, ADVANTAGE: delta_of(0.0, part.mu)}
     for name, value in account.items():
         found.draws[Point(data.key, SULQ.label, name)] = np.array([value])

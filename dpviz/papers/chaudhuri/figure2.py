@@ -1,14 +1,13 @@
 """Chaudhuri, Sarwate and Sinha 2012, Figure 2: utility against the privacy parameter.
 
-The paper does not say how rows of unbounded Gaussian data met its assumption
-that no row is longer than 1, and the answer decides the picture:
+The paper does not say how unbounded Gaussian rows met its assumption that no row is longer than 1.
+The answer decides the result. We compare four readings:
 
-* **as drawn**: they did not. The noise is calibrated to R = 1 and most of the
-  privacy is imaginary: this reading is **not private**, and is here to be
-  compared with the figure only.
+* **as drawn**: rows are left unbounded. Noise is calibrated to R = 1 and most of the privacy is
+  imaginary. This reading is **not private**; it serves only for comparison with the figure.
 * **unit length**: every row is scaled to length 1.
-* **clipped**: rows longer than 1 are scaled down to it.
-* **divided**: all rows are divided by the largest norm.
+* **clipped**: rows longer than 1 are scaled down to length 1.
+* **divided**: all rows are divided by the largest row norm.
 """
 
 from __future__ import annotations
@@ -49,15 +48,15 @@ THOUSAND_ALPHAS = (0.1, 0.5, 2.0)
 
 
 def reading_of(table: Table, reading: str) -> Measured:
-    """Return the table's moments in one of the readings.
+    """Return the second moments of a table in one of the readings.
 
-    Rows are not centred: the paper's second moment is about zero.
+    Rows are not centred, because the paper's second moment is about zero.
 
     Parameters
     ----------
     table : Table
     reading : str
-        One of `READINGS`.
+        A reading, one of `READINGS`.
     """
     settings = Settings(table=table.name, center="none", row_bound="1", delta=DELTA, k=K)
     if reading == CLIPPED:
@@ -86,15 +85,15 @@ def reading_of(table: Table, reading: str) -> Measured:
 def shares(
     measured: Measured, mechanism: Mechanism, alpha: float, draws: int, seed: int
 ) -> FloatArray:
-    """Return each draw's share of the optimum, shape (draws,).
+    """Return each release's share of the optimum, shape (draws,).
 
     Parameters
     ----------
     measured : Measured
-        From `reading_of`.
+        Moments from `reading_of`.
     mechanism : Mechanism
     alpha : float
-        The paper's name for epsilon.
+        Name of epsilon in the paper.
     draws, seed : int
     """
     problem = measured.problem(Settings(table=TABLE, k=K))
@@ -103,7 +102,7 @@ def shares(
 
 
 class ReadingPart(Part):
-    """One mechanism in one reading, along alpha and along n; without a mechanism, the ceiling."""
+    """One mechanism in one reading, by alpha and by n; without a mechanism, the best q_F."""
 
     reading: str = ""
     mechanism: str = ""
@@ -111,7 +110,7 @@ class ReadingPart(Part):
 
 
 class ChaudhuriFigure2(Experiment):
-    """The spiked table in four readings; see `info`."""
+    """Utility on the spiked table in four readings; see `info`."""
 
     named: ClassVar = {"alpha": MODERATE}
     pictures: ClassVar = {
@@ -120,8 +119,8 @@ class ChaudhuriFigure2(Experiment):
     }
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each reading and mechanism, and one for each reading's ceiling."""
-        draws = 20 if effort is Effort.QUICK else 100  # the paper: 100
+        """Return parts of the experiment for each reading, with each mechanism and with none."""
+        draws = 20 if effort is Effort.QUICK else 100  # The paper uses 100 releases.
         mechanisms = (PPCA, SULQ, *ADDED)
         return [
             *(
@@ -132,7 +131,7 @@ class ChaudhuriFigure2(Experiment):
             *(ReadingPart(reading=reading) for reading in READINGS),
             *(
                 ()
-                if effort is Effort.QUICK  # a minute
+                if effort is Effort.QUICK  # This part takes a minute, so a quick run leaves it out.
                 else (ReadingPart(reading=DRAWN, mechanism=THOUSAND.text, draws=draws),)
             ),
         ]

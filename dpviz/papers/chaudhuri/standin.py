@@ -1,4 +1,4 @@
-"""Chaudhuri, Sarwate and Sinha 2012, Figure 1 on tables that stand in for absent data."""
+"""Chaudhuri, Sarwate and Sinha 2012, Figure 1 on tables that replace absent data."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SHAPES = (UNIFORM, BELL, CORNERS)
 RECALLED = (
     32_710, 2_973, 6_168, 54_480, 1_706, 27_244, 18_361, 5_210, 11_779, 1_381, 2_848,
 )  # fmt: skip
-"""Rows of each activity of localization as recalled: no source of them is at hand, and so they
-are one of the readings and not a fact. They add up to the number of rows."""
+"""Rows of each activity of localization, recalled from memory. No source is available, so they are
+only one of the readings. The counts add up to the number of rows."""
 ACTIVITIES = ("activities alike", "activities skewed", "activities as recalled")
 
 LOCALIZATION = [
@@ -47,13 +47,13 @@ CENSUS = [
     for weight in WEIGHTS
 ]
 MEMBERS = {"census": CENSUS, "localization": LOCALIZATION}
-"""Tables with the facts that are published of a data set, by the data set."""
+"""For each data set, the names of tables that share its published facts."""
 
 _CENSUS_NUMBERS, _CENSUS_FIELDS = 8, 34
 
 
 class MemberPart(Part):
-    """One member of a family, and how often each mechanism is drawn."""
+    """One member of a family of tables, with the number of releases of each mechanism."""
 
     member: str = ""
     draws: int = 0
@@ -64,7 +64,7 @@ class ChaudhuriStandin(Experiment):
     """Figure 1 on every member of two families of tables."""
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each member."""
+        """Return one part of the experiment for each member."""
         if effort is Effort.QUICK:
             return [MemberPart("", LOCALIZATION[0], 20, 2)]
         return [
@@ -74,7 +74,7 @@ class ChaudhuriStandin(Experiment):
         ]
 
     def run(self, part: MemberPart, shared: None, seed: int) -> Measurements:
-        """Return what each mechanism captures at the ends of the axis."""
+        """Return the variance that each mechanism captures at the least and the largest n."""
         data = DATA_SETS[part.member.partition(":")[0]]
         rows = member(part.member, data, seed)
         found: dict[Point, FloatArray] = {}
@@ -94,7 +94,7 @@ def _draws(mechanism: Mechanism, part: MemberPart) -> int:
 
 
 def member(name: str, data: DataSet, seed: int) -> UnitRows:
-    """Return a table with the published facts, and with what its name says of the rest."""
+    """Return a table with the published facts; its name states the other facts."""
     shape, second, third = name.partition(": ")[2].split(", ")
     rng = generator(seed, "reproduce", "chaudhuri", "stand-in", name)
     if data.key == "localization":
@@ -112,7 +112,7 @@ def member(name: str, data: DataSet, seed: int) -> UnitRows:
     shares += [] if activity is None else [activity]
     scaled = _numbers(shape, (data.n, numbers), rng)
     scaled = (scaled - scaled.min(axis=0)) / np.ptp(scaled, axis=0)
-    # sparse at once: the dense table of census has 800 MB
+    # The table is created as a sparse matrix, because a dense census table would take 800 MB.
     blocks = [sparse.csr_array(scaled)]
     for each in shares:
         chosen = rng.choice(len(each), data.n, p=each / each.sum())
@@ -125,13 +125,13 @@ def member(name: str, data: DataSet, seed: int) -> UnitRows:
 
 
 def _falling(size: int, weight: str) -> FloatArray:
-    """Return frequencies of categories: alike, or each seven tenths of the one before."""
+    """Return category frequencies: all equal, or each 0.7 times the frequency before it."""
     values: FloatArray = np.power(0.7 if weight == SKEWED else 1.0, np.arange(size, dtype=float))
     return values
 
 
 def _sizes(total: int, count: int, weight: str) -> list[int]:
-    """Return how many categories each field has: alike, or growing from 2 by a tenth each."""
+    """Return each field's number of categories: all equal, or growing from 2 by a tenth each."""
     grown = np.power(1.1 if weight == SKEWED else 1.0, np.arange(count, dtype=float))
     sizes = np.maximum(np.floor(grown / grown.sum() * total).astype(int), 2)
     sizes[-1] += total - sizes.sum()

@@ -1,4 +1,4 @@
-"""Chaudhuri, Sarwate and Sinha 2012: definitions, and what the theorems say of the correlation."""
+"""Chaudhuri, Sarwate and Sinha 2012: definitions, and how the theorems depend on rho."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def _identities(draws: int, rng: np.random.Generator) -> Drawn:
 def need(rho: float, gap: float = _GAP, d: int = _D) -> float:
     """Return the n at which PPCA's overlap is at least rho with probability 1 - eta, exactly.
 
-    With all other eigenvalues equal the squared overlap t has a density in
-    proportion to exp((n alpha/2) gap t) t^(-1/2) (1 - t)^((d - 3)/2).
+    If all other eigenvalues are equal, the density of the squared overlap t is proportional to
+    exp((n alpha/2) gap t) t^(-1/2) (1 - t)^((d - 3)/2).
     """
     from scipy import integrate, optimize
 
@@ -89,7 +89,7 @@ def need(rho: float, gap: float = _GAP, d: int = _D) -> float:
 
 
 def _correlation(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return people needed and stated, by 1/(1 - rho)."""
+    """Return the number of people needed and the number stated, by 1/(1 - rho)."""
     found = {}
     for rho in RHOS:
         x = 1 / (1 - rho)
@@ -99,12 +99,12 @@ def _correlation(draws: int, rng: np.random.Generator) -> Drawn:
         lower = pure_lower_sample_size(40, ALPHA, rho, _HARD_GAP)
         if lower is not None:
             found[Point("", "Theorem 4 over the need", TIMES, x)] = lower / need(rho, _HARD_GAP, 40)
-        # d and gap are the same in both; what is left is what rho makes of them
+        # Both theorems use the same d and the same gap here, so their ratio depends only on rho.
         found[Point("", "Theorem 3 over Theorem 4", TIMES, x)] = stated * math.sqrt(1 - rho)
     return found
 
 
 class ChaudhuriStatements(StatementsExperiment):
-    """Each statement by itself; see the paper's text file."""
+    """One measurement for each statement of the paper; see the paper's text file."""
 
     looks: ClassVar = (_accounts, _identities, _correlation)

@@ -37,11 +37,11 @@ FOLDS = 3
 TRAINING_SHARE = 0.1
 POSITIVE = {"kddcup99": "normal", "localization": "falling"}
 FOOTNOTE = ("insurance", "census")
-"""Where the paper says that a linear SVM does no better than the larger class."""
+"""Data sets on which the paper finds a linear SVM no better than naming the larger class."""
 
 TRIED = "exact PCA, accuracy with another learner or scaling, %"
 LEAKS = ("localization",)
-"""Where the stated number of features means that the label is one of them."""
+"""Data sets whose stated number of features includes the label."""
 
 STATED = {
     ("kddcup99", NON_PRIVATE): Stated(98.97, 0.05, 0.005),
@@ -53,11 +53,11 @@ STATED = {
     ("localization", SULQ): Stated(97.06, 2.17, 0.005),
     ("localization", RANDOM): Stated(96.28, 2.34, 0.005),
 }
-ALMOST = 0.5  # percentage points: what "almost as well" is read as
+ALMOST = 0.5  # In percentage points. We read "almost as well" as at most this difference.
 
 
 class TablePart(Part):
-    """One mechanism over one permutation; without a mechanism, the larger class's share."""
+    """One mechanism over one permutation; without a mechanism, the share of the larger class."""
 
     permutation: int = 0
     mechanism: str = ""
@@ -67,35 +67,35 @@ class TablePart(Part):
 
 
 class Tables:
-    """Rows of a data set with as many features as the paper, and without the label among them."""
+    """Rows of a data set with the paper's number of features, and rows without the label."""
 
     def __init__(self, data: str) -> None:
         self.data = data
         self._rows: dict[bool, UnitRows] = {}
 
     def rows(self, with_label: bool) -> UnitRows:
-        """Return the rows, read when first asked for."""
+        """Return the rows, which are read on first use."""
         if with_label not in self._rows:
-            # large, so each way of reading is read when a part first asks, and once
+            # The rows take much memory, so each variant is read only when it is first needed.
             self._rows[with_label] = load_unit_rows(self.data, as_paper=with_label)
         return self._rows[with_label]
 
 
 class ChaudhuriTable1(Experiment):
-    """Normal or attack, falling or not, in k dimensions; see `info`."""
+    """Accuracy for normal or attack, and falling or not, in k dimensions; see `info`."""
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each data set, permutation and mechanism; set by set."""
+        """Return parts of the experiment by data set, permutation and mechanism, in this order."""
         quick = effort is Effort.QUICK
         parts: list[Part] = []
         for key in POSITIVE:
             parts.append(TablePart(key))
-            for permutation in range(1 if quick else 5):  # the paper: 5
+            for permutation in range(1 if quick else 5):  # The paper uses 5 permutations.
                 for with_label in (True, False) if key in LEAKS else (True,):
                     for mechanism in (*STUDIED, *ADDED):
-                        count = 3 if quick else 5  # the paper: 5
+                        count = 3 if quick else 5  # The paper uses 5 permutations.
                         if mechanism == NON_PRIVATE:
-                            count = 1  # all of them would be the same
+                            count = 1  # All releases of this mechanism would be equal.
                         parts.append(TablePart(key, permutation, mechanism.text, count, with_label))
         parts += [
             TablePart("kddcup99", 0, mechanism.text, 1 if quick else 2, True, name)
@@ -111,27 +111,27 @@ class ChaudhuriTable1(Experiment):
         return parts
 
     def shared(self, data: str) -> Tables:
-        """Return the rows of a data set, sparse."""
+        """Return the rows of a data set, as a sparse matrix."""
         return Tables(data)
 
     def run(self, part: TablePart, shared: Tables, seed: int) -> Measurements:
-        """Return the test accuracy in each projection."""
+        """Return the test accuracy in each released subspace."""
         rows = shared.rows(part.with_label)
         if part.tried in _NORMALISED:
             rows = replace(rows, rows=_NORMALISED[part.tried](rows.rows))
         assert rows.labels is not None
         target = rows.labels == POSITIVE.get(part.data, 1)
         if part.data == "census":
-            target = rows.labels == rows.labels[0]  # two classes of income
+            target = rows.labels == rows.labels[0]  # The labels are two classes of income.
         if not part.mechanism:
             larger = max(target.mean(), 1 - target.mean())
             return Measurements({Point(part.data, "", MAJORITY): np.array([100 * larger])})
         mechanism = parse_variant(part.mechanism)
         order = rows.order(seed, part.permutation)
-        # the paper's halves: one for the subspace, the other to learn from and to test on
+        # As in the paper, one half of the rows gives the subspace. The other half is for the SVM.
         half = rows.n // 2
         (held_out,) = rows.prefixes(order, [half])
-        # other streams for every permutation: its releases are draws of their own
+        # Each permutation has its own random streams, so that their releases are independent.
         first = part.permutation * part.projections
         cell = Cell(
             mechanism,
@@ -158,15 +158,15 @@ def accuracy(
     costs: Sequence[float] = COSTS,
     loss: str = "squared_hinge",
 ) -> float:
-    """Return the accuracy of a linear SVM that is tuned and trained on the first rows.
+    """Return the accuracy of a linear SVM, tuned and trained on the first rows.
 
     Parameters
     ----------
     projected : ndarray of shape (n, k)
-        The first tenth trains, the rest tests.
+        Rows in random order: the first tenth trains the SVM, the rest tests it.
     target : ndarray of bool, shape (n,)
     costs : sequence of float
-        The values of C compared.
+        Values of C that are compared.
     loss : {"squared_hinge", "hinge"}
     """
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
@@ -174,7 +174,7 @@ def accuracy(
 
     count = int(TRAINING_SHARE * len(projected))
     if loss == "squared_hinge":
-        machine = LinearSVC(dual=False)  # in the primal the solver is deterministic
+        machine = LinearSVC(dual=False)  # The primal solver is deterministic.
     else:
         machine = LinearSVC(loss=loss, max_iter=100_000, random_state=0)
     search: Any = GridSearchCV(
@@ -205,13 +205,13 @@ _TRIED = {
 
 
 def _own_length(rows: Any) -> Any:
-    """Return each row divided by its own length and not by that of the longest."""
+    """Return each row divided by its own length, not by the length of the longest row."""
     lengths = np.sqrt(rows.multiply(rows).sum(axis=1))
     return sparse.csr_array(sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ rows)
 
 
 def _scaled(rows: Any) -> Any:
-    """Return columns of unit variance, not centred, divided by the length of the longest row."""
+    """Return columns of unit variance, not centred, divided by the longest row's length."""
     variance = rows.multiply(rows).mean(axis=0) - rows.mean(axis=0) ** 2
     scaled = sparse.csr_array(rows @ sparse.diags_array(1 / np.sqrt(variance)))
     scaled.data /= np.sqrt(scaled.multiply(scaled).sum(axis=1).max())

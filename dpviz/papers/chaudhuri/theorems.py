@@ -26,7 +26,7 @@ from dpviz.simulation.least import measured_need
 from dpviz.simulation.simulate import Cell, Named, Trials, simulate
 
 RHO, ETA = 0.9, 0.05
-REST = 0.01  # every eigenvalue but the first
+REST = 0.01  # Value of every eigenvalue of A except the first.
 GAP, DIMENSION = 0.2, 10
 BY_D, BY_ALPHA, BY_GAP = "d", "alpha", "the eigengap"
 PLACES: Mapping[str, tuple[float, ...]] = {
@@ -46,8 +46,8 @@ SHAPES = {key: (item.d, item.k) for key, item in DATA_SETS.items() if item.d <= 
 COMPLEX = "1 where the largest eigenvalue in size is complex"
 TURN = "distance of the two top eigenvectors"
 COPIES = (1, 10, 1_000)
-FAR = 10_000_000  # number of the first draw here: those of the search for n lie below
-_NOISY_N = 1_000  # people in the table that SULQ's own noise drowns
+FAR = 10_000_000  # Number of the first release here. The search for n uses lower numbers.
+_NOISY_N = 1_000  # A table with so few people loses its structure in SULQ's noise.
 
 NEEDS, SENSITIVE, RAW, SPEED = (
     "people needed",
@@ -58,15 +58,15 @@ NEEDS, SENSITIVE, RAW, SPEED = (
 
 
 class TheoremPart(Part):
-    """One piece of work.
+    """One part of the experiment on the theorems.
 
     Attributes
     ----------
     what : str
-        `NEEDS`, `SENSITIVE`, `RAW`, `SPEED`, or the names of a theorem.
+        Kind of the part: `NEEDS`, `SENSITIVE`, `RAW`, `SPEED`, or the names of a theorem.
     axis : str
     x : float
-        Place on the axis, or the dimension.
+        Value on the axis of the part, or the dimension.
     mechanism : str
     draws : int
     """
@@ -79,14 +79,14 @@ class TheoremPart(Part):
 
 
 class ChaudhuriTheorems(Experiment):
-    """Theorems 1 to 5, and what the text remarks beside them; see `info`."""
+    """Theorems 1 to 5, and the remarks beside them in the text; see `info`."""
 
     pictures: ClassVar = {"people": (PEOPLE[BY_D], PPCA, SULQ, STATED, RATE)}
 
     timed: ClassVar[frozenset[str]] = frozenset({SECONDS})
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each place of the need and for each remark."""
+        """Return one part of the experiment for each value and mechanism, and for each remark."""
         quick = effort is Effort.QUICK
         parts: list[Part] = [
             TheoremPart("", NEEDS, axis, x, mechanism.text, 80 if quick else 2_000)
@@ -109,7 +109,7 @@ class ChaudhuriTheorems(Experiment):
         return parts
 
     def run(self, part: TheoremPart, shared: None, seed: int) -> Measurements:
-        """Return what one part measures."""
+        """Return the measurements of one part."""
         if part.what == NEEDS:
             return _needed(part, seed)
         if part.what == SENSITIVE:
@@ -131,7 +131,7 @@ class ChaudhuriTheorems(Experiment):
 
 
 def _setting(axis: str, x: float) -> tuple[int, float, float]:
-    """Return d, alpha and the eigengap at a place of an axis."""
+    """Return d, alpha and the eigengap at a value on an axis."""
     return (
         int(x) if axis == BY_D else DIMENSION,
         x if axis == BY_ALPHA else ALPHA,
@@ -144,7 +144,7 @@ def _spectrum(d: int, gap: float) -> list[float]:
 
 
 def _needed(part: TheoremPart, seed: int) -> Measurements:
-    """Return the need at one place, and there Theorem 3's n with how often it is enough."""
+    """Return the people needed at one value, and how often Theorem 3's n is enough."""
     mechanism = parse_variant(part.mechanism)
     d, alpha, gap = _setting(part.axis, part.x)
     measured = planned(_spectrum(d, gap), 1_000)
@@ -164,7 +164,7 @@ def _needed(part: TheoremPart, seed: int) -> Measurements:
         found[Point(part.axis, STATED, quantity, part.x)] = np.array([float(people)])
         found[Point(part.axis, STATED, MET, part.x)] = (overlaps >= RHO).astype(float)
     elif part.axis == BY_D:
-        # scaled to what was measured at the first d of a full run, which every run has
+        # A full run always measures the first d, so the stated rate is scaled to its result there.
         rate = mod_sulq_scaling(d, alpha, DELTA)
         found[Point(part.axis, RATE, quantity, part.x)] = np.array([rate])
     return Measurements(found)
@@ -179,7 +179,7 @@ def _overlaps(
     seed: int,
     alpha: float = ALPHA,
 ) -> FloatArray:
-    """Return |<v^, v>| of draws at n people."""
+    """Return |<v^, v>| of each release at n people."""
     measured = planned(_spectrum(d, gap), n)
     problem = Problem(n, d, 1, Relation.REPLACE, Domain.ball(d))
     trials = range(FAR, FAR + draws)
@@ -190,29 +190,29 @@ def _overlaps(
 
 
 def least_rho(d: int) -> float:
-    """Return the least rho that Theorem 4 is about."""
+    """Return the least rho that Theorem 4 covers."""
     slack = math.exp(-2 * (math.log(8) + float(np.logaddexp(0, d))) / (d - 2))
     return 1 - slack / 16
 
 
 def _hard_n(d: int) -> int:
-    """Return the largest n at which Theorem 4 says that no pure mechanism succeeds."""
+    """Return the largest n at which, by Theorem 4, every pure mechanism fails."""
     bound = pure_lower_sample_size(d, ALPHA, least_rho(d) + 1e-12, HARD_GAP)
-    assert bound is not None  # so for these d and this gap
+    assert bound is not None  # A bound exists for all d here and for this gap.
     return math.ceil(bound) - 1
 
 
 def _turned(m: int) -> float:
-    """Return how far apart the top eigenvectors of m + 1 and m copies of two rows are."""
+    """Return the distance between top eigenvectors for m + 1 and m copies of two rows."""
     vectors = []
     for counts in ((m + 1, m), (m, m + 1)):
         A = np.diag(np.array(counts, dtype=float)) / (2 * m + 1)
-        vectors.append(np.abs(np.linalg.eigh(A)[1][:, -1]))  # both rows are non-negative
+        vectors.append(np.abs(np.linalg.eigh(A)[1][:, -1]))  # This fixes the eigenvector's sign.
     return float(np.linalg.norm(vectors[0] - vectors[1]))
 
 
 def _complex(d: int, draws: int, seed: int) -> FloatArray:
-    """Return 1 for each draw of A + N whose eigenvalue of largest size is complex."""
+    """Return 1 for each simulated A + N whose eigenvalue of largest size is complex."""
     std = 2 * math.sqrt(2) * d * math.log(d / DELTA) / (_NOISY_N * ALPHA)
     rng = generator(seed, "reproduce", "chaudhuri", "raw", d)
     noise = std * rng.standard_normal((draws, d, d))
@@ -223,7 +223,7 @@ def _complex(d: int, draws: int, seed: int) -> FloatArray:
 
 
 def _timed(part: TheoremPart, seed: int) -> Measurements:
-    """Return the processor time of one release, for some releases."""
+    """Return the processor time of each of several releases."""
     mechanism = parse_variant(part.mechanism)
     d, k = SHAPES[part.axis]
     n = DATA_SETS[part.axis].n
@@ -238,5 +238,5 @@ def _timed(part: TheoremPart, seed: int) -> Measurements:
         started = time.process_time()
         list(simulate([one], lambda *_: None))
         seconds.append(time.process_time() - started)
-    # the first release also fills caches
+    # The first release is not counted, because it also fills caches and takes longer.
     return Measurements({Point(part.axis, mechanism.label, SECONDS): np.array(seconds[1:])})

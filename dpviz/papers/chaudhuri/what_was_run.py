@@ -1,4 +1,4 @@
-"""Chaudhuri, Sarwate and Sinha 2012, Table 1: what would have to be run for its figures."""
+"""Chaudhuri, Sarwate and Sinha 2012, Table 1: settings that would give its numbers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ SPLIT = "one division of the rows"
 
 
 class ChaudhuriWhatWasRun(Experiment):
-    """The single changes that yield the printed accuracies; see `info`."""
+    """Single changes that yield the printed accuracies; see `info`."""
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each row and change."""
+        """Return one part of the experiment for each table row and change."""
         if effort is Effort.QUICK:
             return [SolvePart(DATA, "kdd-sulq", SPLIT, 1)]
         return [
@@ -43,11 +43,11 @@ class ChaudhuriWhatWasRun(Experiment):
         ]
 
     def shared(self, data: str) -> Tables:
-        """Return the rows, sparse."""
+        """Return the rows as a sparse matrix."""
         return Tables(data)
 
     def run(self, part: SolvePart, shared: Tables, seed: int) -> Measurements:
-        """Return what one change has to be, or the accuracies of single divisions."""
+        """Return the required value of one change, or accuracies of single splits of the data."""
         mechanism = ROWS[part.row]
         if part.change == SPLIT:
             each = [_scores(shared, mechanism, 1, seed, division=i) for i in range(2 * part.draws)]
@@ -78,7 +78,7 @@ def _scores(
     n: int = 0,
     division: int = 0,
 ) -> FloatArray:
-    """Return the accuracies, in percent, of some draws on one division of the first n rows."""
+    """Return the accuracies, in percent, of several releases on one split of the first n rows."""
     rows = tables.rows(True)
     order = rows.order(seed, division)[: n or rows.n]
     half = len(order) // 2

@@ -1,1 +1,1 @@
-"""Jiang, Xie and Zhang 2016, redone: one file an experiment."""
+"""Experiments of Jiang, Xie and Zhang 2016: one file for each experiment."""

@@ -1,4 +1,4 @@
-"""What Jiang, Xie and Zhang 2016 say, and how each statement is looked at."""
+"""Statements of Jiang, Xie and Zhang 2016, each with its test."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TABLES = list(theorems7_8.TABLES)
 
 
 def _rate(mechanism: Mechanism) -> Look:
-    """Return the look at a rate of Table 1, as a power over the same d."""
+    """Return the test of a rate in Table 1, as a power fitted over the same d."""
     rate = JIANG_TABLE_1[mechanism.info.label]
     test = Power(
         along(mechanism.label, table.NORM),
@@ -59,35 +59,35 @@ def _above(upper: Mechanism, lower: Mechanism) -> Look:
 
 
 D = Expression(lambda view: float(view.panel.removeprefix("d = ")))
-"""Of a panel that is named by its dimension."""
+"""Dimension, read from the name of a panel."""
 L1_OVER_D = row_of(lemmas.SENSITIVITY, lemmas.L1) / D
 
 
 def _equal(power: float, logarithm: float) -> Expression:
-    """Return the ratio at which the noises are equal, over that of a query; from d = 10 on."""
+    """Return the ratio at which both noises are equal, over a query's own ratio, from d = 10 on."""
     equal = along(theorem5.EQUAL[WISHART], theorem5.RATIO, theorem5.LARGE)
     return equal.each(lambda d: d**power * math.log(d) ** logarithm)
 
 
 def _needed(statement: Statement, mechanism: Mechanism) -> Look:
-    """Return the look at people needed over people stated: more than 1 is too few stated."""
+    """Return the test of people needed over people stated; above 1, the stated n is too small."""
     enough = at(mechanism.label, theorems7_8.ENOUGH)
     return Look(AtMost(enough / at(statement.name, theorems7_8.STATED)), TABLES)
 
 
 def _between(view: View) -> Mean:
-    """Return the people that the Wishart mechanism needs over those of PPCA."""
+    """Return the people that the Wishart mechanism needs, over the people that PPCA needs."""
     ends = (theorems7_8.FEW, theorems7_8.ENOUGH)
     few, enough = (view(WISHART.label, end) / view(PPCA.label, end) for end in ends)
     return (few * 0.5) - (enough * -0.5)
 
 
 LEVEL_OVER_ROOT = along(theorem5.EQUAL[WISHART], theorem5.RATIO).each(math.sqrt).last
-"""The ratio at which the noises are equal, over sqrt(d), at the largest d."""
+"""Ratio at which both noises are equal, over sqrt(d), at the largest d."""
 
 
 def _crossing(delta: str) -> Callable[[View], float]:
-    """Return the epsilon from which on the exact delta is above the one claimed."""
+    """Return the epsilon above which the exact delta exceeds the claimed delta."""
 
     def crossing(view: View) -> float:
         curve = view.curve(delta, statements.OVER)
@@ -196,10 +196,10 @@ SAID = declared(
         "square-root": Identity(at("left", statements.SIDE), at("right", statements.SIDE)),
         "theorem-10-printed": AtMost(along("always 0", statements.RATIO)),
         "theorem-10": Look(
-            # single draws lie further out at small d: a twentieth of a power over these d
+            # At small d single values vary more, so the fitted power may err by a twentieth.
             Power(along(DIFFERENCE.label, theorems9_10.EXCESS), 1.0, slack=0.06),
             [theorems9_10.HARD],
         ),
     },
 )
-"""In printing order."""
+"""Statements in printing order."""

@@ -50,7 +50,7 @@ RIVAL = parse_variant("kapralov_talwar")
 
 
 class LemmaPart(Part):
-    """One check at one dimension, table or mechanism."""
+    """One check for one dimension, table or mechanism."""
 
     what: str = ""
     d: int = 0
@@ -59,13 +59,13 @@ class LemmaPart(Part):
 
 
 class JiangLemmas(Experiment):
-    """What the paper states beside its theorems; see `info`."""
+    """Statements of the paper other than its theorems; see `info`."""
 
     named: ClassVar = {"d": RIVAL_D}
     pictures: ClassVar = {"rivals": (SHARE, WISHART, DIFFERENCE, RIVAL)}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each check and dimension, table or mechanism."""
+        """Return one part of the experiment for each check and dimension, table or mechanism."""
         quick = effort is Effort.QUICK
         draws = 2_000 if quick else 20_000
         parts: list[Part] = [LemmaPart("", TAIL, d, "", draws) for d in TAIL_D]
@@ -83,7 +83,7 @@ class JiangLemmas(Experiment):
         return parts
 
     def run(self, part: LemmaPart, shared: None, seed: int) -> Measurements:
-        """Return what one check measures."""
+        """Return the measurements of one check."""
         if part.what == TAIL:
             return _tail(part.d, part.draws, seed)
         if part.what == SENSITIVITY:
@@ -100,11 +100,11 @@ class JiangLemmas(Experiment):
 
 
 def _tail(d: int, draws: int, seed: int) -> Measurements:
-    """Return for each draw of W_d(d + 1, I) whether its largest eigenvalue exceeds the bound."""
+    """Return whether the largest eigenvalue exceeds the bound, for each simulated W_d(d + 1, I)."""
     rng = generator(seed, "reproduce", "jiang", TAIL, d)
     tops = []
     for low in range(0, draws, 1_000):
-        # a thousand matrices at a time keep memory flat in the draws
+        # Matrices are sampled a thousand at a time, to limit the memory.
         batch = Draws.batch(rng, min(1_000, draws - low))
         tops.append(np.linalg.eigvalsh(wishart(batch, d, d + 1))[:, -1])
     top = np.concatenate(tops)
@@ -122,14 +122,14 @@ def _sensitivities(d: int, seed: int) -> Measurements:
     """Return the largest l1 and nuclear norms of vv' - ww' over pairs of unit rows."""
     rng = generator(seed, "reproduce", "jiang", SENSITIVITY, d)
     pairs = rng.standard_normal((SEARCHES, 2, d))
-    # the worst pair known for even d: (a, b) and (b, -a) on two halves, at an angle of pi/8
+    # In the worst pair known for even d, each row has one value on each half of the features.
     first = np.arange(d) < d // 2
     a, b = math.cos(math.pi / 8), math.sin(math.pi / 8)
     worst = np.array([[np.where(first, a, b), np.where(first, b, -a)]])
     pairs = np.concatenate([pairs, worst])
     lengths = np.linalg.norm(pairs, axis=2, keepdims=True)
     v, w = np.moveaxis(pairs / lengths, 1, 0)
-    # of the sums of squares: what replacing one unit row by another changes
+    # Replacing one unit row by another changes the sums of squares by this matrix.
     change = v[:, :, None] * v[:, None, :] - w[:, :, None] * w[:, None, :]
     entries = np.abs(change).sum(axis=(1, 2)).max()
     values = np.abs(np.linalg.eigvalsh(change)).sum(axis=1).max()
@@ -142,7 +142,7 @@ def _sensitivities(d: int, seed: int) -> Measurements:
 
 
 def _definite(table: str, mechanism: Mechanism, draws: int, seed: int) -> Measurements:
-    """Return for each release whether its matrix has a negative eigenvalue."""
+    """Return whether the matrix has a negative eigenvalue, for each release."""
     settings = Settings(table=table, epsilon=1.0, k=1, seed=seed)
     measured = prepare(load(table), settings)
     cell = Cell(mechanism, measured.problem(settings), Budget(1.0), seed, range(draws))
@@ -153,31 +153,31 @@ def _definite(table: str, mechanism: Mechanism, draws: int, seed: int) -> Measur
 
 
 def _work(d: int, draws: int, seed: int) -> Measurements:
-    """Return the multiplications that the top k components of A + W take, W kept as factors.
+    """Return the number of multiplications for the top k components of A + W, with W as factors.
 
-    A is diagonal with eigenvalues that do not change with d, applied as a full
-    matrix; W = c G G', G of shape (d, d + 1), with c d fixed, so that the noise is
-    as large beside A at every d.
+    A is diagonal, applied as a full matrix, with eigenvalues that do not change with d. W = c G G',
+    with G of shape (d, d + 1) and c d fixed, so that the noise is as large relative to A at every
+    d.
     """
     rng = generator(seed, "reproduce", "jiang", TIME, d)
     A = np.diag(np.concatenate([[0.4, 0.2], np.zeros(d - 2)]))
     steps = []
     for _ in range(draws):
-        # kept as factors: W itself would take d^3, and is never needed
+        # W is never computed: it would take d^3 multiplications, and its factors are enough.
         G = rng.standard_normal((d, d + 1)) * math.sqrt(0.005 / d)
         Q = np.linalg.qr(rng.standard_normal((d, K)))[0]
         count = 0
         while count < 1_000:
             count += 1
             P = np.linalg.qr(A @ Q + G @ (G.T @ Q))[0]
-            # of the plane and not of its basis, which may turn within it for ever
+            # The motion of the plane counts, because its basis may keep turning within the plane.
             moved = math.sqrt(max(K - float(np.sum((P.T @ Q) ** 2)), 0.0))
             Q = P
             if moved < TOLERANCE:
                 break
         steps.append(float(count))
     count_of_steps = np.array(steps)
-    # A Q: k d^2; G'Q and G(G'Q): 2 k d (d + 1); orthogonalisation: 2 k^2 d
+    # A step multiplies k d^2 times for A Q, 2 k d (d + 1) for G(G'Q), and 2 k^2 d for the frame.
     each = K * d**2 + 2 * K * d * (d + 1) + 2 * K**2 * d
     return Measurements(
         {
@@ -188,10 +188,10 @@ def _work(d: int, draws: int, seed: int) -> Measurements:
 
 
 def _rival(mechanism: Mechanism, draws: int, seed: int) -> Measurements:
-    """Return the share of the optimum along k, where k equal eigenvalues stand above 0."""
+    """Return the share of the optimum by k, if exactly k eigenvalues are above 0 and equal."""
     found: dict[Point, FloatArray] = {}
     for k in RIVAL_KS:
-        # a plan: what k equal eigenvalues do needs no rows
+        # The table needs no rows, because only its k equal eigenvalues matter.
         measured = planned([EACH] * k + [0.0] * (RIVAL_D - k), N, f"rank {k}")
         settings = Settings(table=measured.name, epsilon=1.0, k=k, seed=seed)
         cell = Cell(mechanism, measured.problem(settings), Budget(1.0), seed, range(draws))

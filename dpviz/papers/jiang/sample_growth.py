@@ -21,7 +21,7 @@ from dpviz.papers.jiang._shared import (
 from dpviz.papers.measurements import Measurements, Point
 from dpviz.preparation.load import planned
 
-REST = 0.01  # every eigenvalue but the first
+REST = 0.01  # Value of every eigenvalue of A except the first.
 BY_GAP, BY_D = "by the eigengap", "by d"
 FIXED_D, FIXED_GAP = 10, 0.2
 GAPS = (0.02, 0.05, 0.1, 0.2, 0.4)
@@ -33,7 +33,7 @@ FEW, ENOUGH = "people shown to be too few", "people shown to be enough"
 
 
 class SpectrumPart(Part):
-    """One mechanism on one made-up spectrum."""
+    """One mechanism on one synthetic spectrum of eigenvalues."""
 
     axis: str = ""
     d: int = 0
@@ -42,12 +42,12 @@ class SpectrumPart(Part):
 
     @property
     def x(self) -> float:
-        """Where the part lies on its axis."""
+        """Value of the part on its axis."""
         return self.gap if self.axis == BY_GAP else float(self.d)
 
 
 class JiangSampleGrowth(Experiment):
-    """People needed and stated as one number changes at a time; see `info`."""
+    """People needed and people stated as one number changes at a time; see `info`."""
 
     pictures: ClassVar = {
         "gap": (PEOPLE[BY_GAP], *MECHANISMS, *STATED),
@@ -55,7 +55,7 @@ class JiangSampleGrowth(Experiment):
     }
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each spectrum and mechanism."""
+        """Return one part of the experiment for each spectrum and mechanism."""
         quick = effort is Effort.QUICK
         gaps = GAPS[1::3] if quick else GAPS
         dimensions = DIMENSIONS[:2] if quick else DIMENSIONS
@@ -68,7 +68,7 @@ class JiangSampleGrowth(Experiment):
         ]
 
     def run(self, part: SpectrumPart, shared: None, seed: int) -> Measurements:
-        """Return the need at one place, and the n of the statements about this mechanism."""
+        """Return the people needed at one value, and the n stated for this mechanism."""
         mechanism, x = parse_variant(part.mechanism), part.x
         measured = planned([REST + part.gap, *[REST] * (part.d - 1)], 1_000)
         low, high = need(measured, mechanism, seed)

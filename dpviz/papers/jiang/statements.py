@@ -1,4 +1,4 @@
-"""Jiang, Xie and Zhang 2016: definitions, guarantees and lemmas, each looked at by itself."""
+"""Jiang, Xie and Zhang 2016: definitions, guarantees and lemmas, each with its own test."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _problem(relation: Relation = Relation.REPLACE) -> Problem:
 
 
 def _accounts(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return what three of Table 1's mechanisms spend, Analyze Gauss under both relations."""
+    """Return three mechanisms' used share of epsilon; AG under both neighbouring relations."""
 
     def share(mechanism: Mechanism, relation: Relation) -> float:
         spent = mechanism.spent(_problem(relation), _BUDGET)
@@ -59,18 +59,17 @@ def _accounts(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _outside(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return how often the noise less one row's share is not positive semi-definite.
+    """Return how often noise minus one row's share of A is not positive semi-definite.
 
-    With the row zeroed the release is A - vv'/n + W; that of the full table is
-    A plus a positive definite matrix, so one whose difference to A has a negative
-    eigenvalue it never publishes.
+    With the row zeroed, the release is A - vv'/n + W. The full table's release is A plus a positive
+    definite matrix, so it never differs from A by a matrix with a negative eigenvalue.
     """
     n, found = 1_000, {}
     for d, panel in zip(DIMENSIONS, PANELS, strict=True):
         problem = Problem(n, d, 1, Relation.REPLACE, Domain.ball(d))
         scale = WISHART.calibrate(problem, Budget(1.0)).scale
         noise = scale * wishart(Draws.batch(rng, draws), d, d + 1)
-        # the law does not change under rotations, so one row along the first axis stands for any
+        # The noise has the same law after every rotation, so a row on the first axis is enough.
         noise[:, 0, 0] -= 1 / n
         least = np.linalg.eigvalsh(noise)[:, 0]
         found[Point(panel, WISHART.label, DELTA)] = (least < 0).astype(float)
@@ -78,7 +77,7 @@ def _outside(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _classical(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the exact delta of the two classical scales."""
+    """Return the exact loss or delta over the claimed one, at the two classical noise scales."""
     found = {Point("", "Laplace", LOSS): _laplace_loss()}
     for text in DELTAS:
         delta = float(text)
@@ -91,15 +90,15 @@ def _classical(draws: int, rng: np.random.Generator) -> Drawn:
 def _laplace_loss() -> float:
     """Return the largest log ratio of two Laplace densities of scale s1/epsilon, s1 apart."""
     epsilon, shift = 1.0, 1.0
-    # the ratio is flat beyond both centres, which lie well inside
+    # Beyond both centres the ratio is constant. Both centres lie well between these limits.
     places = np.linspace(-20.0, 20.0, 40_001)
     loss = (np.abs(places - shift) - np.abs(places)) * epsilon / shift
     return float(np.abs(loss).max() / epsilon)
 
 
 def _points(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the variance along the top direction: noise on the points over Wishart noise."""
-    n, std = 200, 0.2  # all rows are 1 along the top direction
+    """Return the variance of noise on points over Wishart noise's, along the top direction."""
+    n, std = 200, 0.2  # Every row has the value 1 along the top direction.
     noise = std * rng.standard_normal((draws, n))
     on_points = np.square(1.0 + noise).sum(axis=1)
     appended = n + np.square(noise).sum(axis=1)
@@ -108,10 +107,10 @@ def _points(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _chain(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the loss of a chain that is started at the exact component and stopped early.
+    """Return the loss of a Markov chain that starts at the exact component and stops early.
 
-    The law on the circle after so many steps of a random walk Metropolis sampler
-    of exp((n epsilon/2) v'Av), for two tables that differ in one row, d = 2.
+    The chain is a random walk Metropolis sampler of exp((n epsilon/2) v'Av) on the circle, d = 2.
+    Its distributions after some steps are compared for two tables that differ in one row.
     """
     n, epsilon, size = 10, 1.0, 120
     angles = np.pi * np.arange(size) / size
@@ -123,16 +122,16 @@ def _chain(draws: int, rng: np.random.Generator) -> Drawn:
             counts[0] / (n + 1) * np.cos(angles) ** 2 + counts[1] / (n + 1) * np.sin(angles) ** 2
         )
         density = np.exp((n + 1) * epsilon / 2 * score)
-        # Metropolis: from a row's state to a column's
+        # A move of the Metropolis chain from the row's to the column's state has this probability.
         accept = np.minimum(1.0, density[None, :] / density[:, None])
         step = np.zeros((size, size))
         for shift in (-1, 1):
             places = (np.arange(size) + shift) % size
             step[np.arange(size), places] += 0.5 * accept[np.arange(size), places]
-        # what is not accepted stays where it is
+        # After a rejected step the Metropolis chain stays in its state.
         np.fill_diagonal(step, 1 - step.sum(axis=1))
         law = np.zeros(size)
-        # the exact component of this table, and of no other: that is what leaks
+        # The chain starts at the table's exact component, because such a start leaks the table.
         law[int(np.argmax(density))] = 1.0
         laws[axis] = (law, step)
     found = {}
@@ -144,7 +143,7 @@ def _chain(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _closeness(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return overlaps of the Wishart mechanism's first component at stated n, with its sign."""
+    """Return overlaps of the Wishart mechanism's first component at the stated n, with sign."""
     d = 10
     A = np.diag([_GAP, *[0.0] * (d - 1)])
     overlaps = {}
@@ -154,7 +153,7 @@ def _closeness(draws: int, rng: np.random.Generator) -> Drawn:
         noise = WISHART.calibrate(problem, Budget(1.0)).scale * wishart(
             Draws.batch(rng, draws), d, d + 1
         )
-        # the exact component is the first axis, so its overlap is that entry
+        # The exact component is the first axis, so the overlap is a component's first entry.
         top = np.linalg.eigh(A + noise)[1][:, 0, -1]
         overlaps[rho] = np.where(rng.random(draws) < 0.5, top, -top)
     return {
@@ -164,13 +163,13 @@ def _closeness(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _sizes(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the two stated n over each other and ln d, the rivals' rates, and the work."""
+    """Return the ratio of both stated n over ln d, the rivals' rates, and the work."""
     found = {}
     for d in (10, 40, 160, 640, 2_560):
         seven = wishart_sample_size(d, 1.0, _RHO, _ETA, _GAP)
         eight = ppca_sample_size(d, 1.0, _RHO, _ETA, 2 * _GAP, _GAP)
         found[Point("", "Theorem 7 over Theorem 8", RATIO, float(d))] = seven / eight / math.log(d)
-        # d (d + 1) Gaussian numbers, their product with themselves, and k d^2 for the components
+        # d (d + 1) Gaussian numbers are multiplied with themselves. The components take k d^2 more.
         k = 2
         found[Point("", "published", WORK, float(d))] = (d**2 * (d + 1) + k * d**2) / (k * d**2)
         for k in (1, 4, 16):
@@ -180,12 +179,12 @@ def _sizes(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _lemmas(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return how near random pairs come to the bounds of Lemmas 3 and 4, and an equation."""
+    """Return how near random pairs come to the bounds of Lemmas 3 and 4; equation sides too."""
     davis, weyl, left, right = [], [], [], []
     for d in (3, 6, 12):
         for _ in range(draws // 4):
             A, W = goe(Draws.batch(rng, 2), d)
-            # from hardly any noise to more than there is structure
+            # The size of the noise varies from almost 0 to more than the size of A.
             W = W * float(np.exp(rng.uniform(-3, 1)))
             mine, noise = np.linalg.eigh(A), np.linalg.eigvalsh(W)[::-1]
             theirs = np.linalg.eigh(A + W)
@@ -197,7 +196,7 @@ def _lemmas(draws: int, rng: np.random.Generator) -> Drawn:
                 apart = np.linalg.norm(one @ one.T - two @ two.T, 2)
                 davis.append(float(apart * gap / np.linalg.norm(W, 2)))
             ends = np.maximum((moved - values) / noise[0], (moved - values) / noise[-1])
-            # without noise of both signs one of the two bounds is about nothing
+            # If the noise has eigenvalues of one sign only, one of both bounds says nothing.
             weyl.append(float(ends.max()) if noise[0] > 0 > noise[-1] else 0.0)
             overlap = float((one[:, 0] @ two[:, 0]) ** 2)
             left.append(
@@ -215,12 +214,12 @@ def _lemmas(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _zero(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the error of always publishing 0, on tables half of whose rows are one direction."""
+    """Return the error of always publishing 0, if half of a table's rows have one direction."""
     d, found = 10, {}
     for n in (1_000, 10_000, 100_000):
         rows = rng.standard_normal((n, d))
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        # so that the answer is large, and 0 as far from it as n allows
+        # The true answer is large, so that the answer 0 is as wrong as n allows.
         rows[: n // 2] = np.eye(d)[0]
         A = rows.T @ rows
         found[Point("", "always 0", RATIO, float(n))] = _beyond(A, np.zeros((d, d)), 1, 1.0)
@@ -228,13 +227,13 @@ def _zero(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _beyond(A: FloatArray, released: FloatArray, k: int, epsilon: float) -> float:
-    """Return the error of a rank k matrix beyond lambda_(k+1), over d/epsilon."""
+    """Return a rank k matrix's error beyond lambda_(k+1), over d/epsilon."""
     error = float(np.linalg.norm(A - released, 2))
     return (error - float(np.linalg.eigvalsh(A)[-k - 1])) / (len(A) / epsilon)
 
 
 class JiangStatements(StatementsExperiment):
-    """Each statement with the least case that decides it."""
+    """Each statement, tested on the smallest case that decides it."""
 
     looks: ClassVar = (
         _accounts, _outside, _classical, _points, _chain, _closeness, _sizes, _lemmas, _zero,

@@ -13,7 +13,7 @@ from dpviz.simulation.bounds import JIANG_TABLE_1
 from dpviz.simulation.growth import noise_norms
 
 SULQ, ANALYZE_GAUSS = parse_variant("sulq"), parse_variant("analyze_gauss")
-STATED = (LAPLACE, SULQ, WISHART, ANALYZE_GAUSS)  # in the order of the table
+STATED = (LAPLACE, SULQ, WISHART, ANALYZE_GAUSS)  # The order is as in the paper's table.
 ADDED = (
     parse_variant("laplace_tight"),
     parse_variant("mod_sulq"),
@@ -27,7 +27,7 @@ PANEL = "Table 1"
 
 
 class GrowthPart(Part):
-    """One mechanism at every d."""
+    """One mechanism, measured at every d."""
 
     mechanism: str = ""
     draws: int = 0
@@ -39,12 +39,12 @@ class JiangTable1(Experiment):
     pictures: ClassVar = {"norm": (NORM, *STATED, *ADDED), "over-rate": (OVER, *STATED)}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each mechanism."""
+        """Return one part of the experiment for each mechanism."""
         draws = 20 if effort is Effort.QUICK else 100
         return [GrowthPart(mechanism=item.text, draws=draws) for item in (*STATED, *ADDED)]
 
     def run(self, part: GrowthPart, shared: None, seed: int) -> Measurements:
-        """Return the norms at every d, and over the stated rate where there is one."""
+        """Return the noise norms at every d, also divided by the stated rate if there is one."""
         mechanism = parse_variant(part.mechanism)
         norms = {
             d: noise_norms(

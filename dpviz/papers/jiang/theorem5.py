@@ -1,4 +1,4 @@
-"""Jiang, Xie and Zhang 2016, Theorem 5: which queries get less noise from the Wishart mechanism."""
+"""Jiang, Xie and Zhang 2016, Theorem 5: queries with less noise from the Wishart mechanism."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpviz.simulation.growth import noise_norms
 
 TIGHT = parse_variant("laplace_tight")
 DIMENSIONS = (2, 3, 4, 6, 10, 20, 40, 80, 150, 250)
-LARGE = 10  # powers are fitted from here on
+LARGE = 10  # Least d to which a power is fitted.
 PANEL = "Theorem 5"
 RATIO = "ratio of sensitivities at which the two noises are equal"
 ADVANTAGE = "Laplace norm over Wishart norm, covariance query"
@@ -28,8 +28,8 @@ ADVANTAGE = "Laplace norm over Wishart norm, covariance query"
 PRINTED = StatedGrowth("sqrt(d ln d)", 0.5, 0.5)
 OWN_RATES = StatedGrowth("sqrt(d) ln d", 0.5, 1.0)
 
-# l1 and nuclear sensitivity of n A for which each is calibrated: 2 d in Algorithm 1, and 3 in
-# Theorem 4's proof where 2 is exact.
+# These are the sensitivities of n A that the calibrations use. The l1 sensitivity is 2 d in
+# Algorithm 1. Theorem 4's proof uses the nuclear sensitivity 3, although 2 is exact.
 _L1_OVER_D = 2.0
 _NUCLEAR = {WISHART: 3.0, DIFFERENCE: 2.0}
 
@@ -46,7 +46,7 @@ SCALING = "sqrt(d), scaled to d = 10"
 
 
 class PairPart(Part):
-    """Two mechanisms at every d."""
+    """Two mechanisms, compared at every d."""
 
     laplace: str = ""
     wishart: str = ""
@@ -65,12 +65,12 @@ class JiangTheorem5(Experiment):
     }  # fmt: skip
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each pair of mechanisms."""
+        """Return one part of the experiment for each pair of mechanisms."""
         draws = 30 if effort is Effort.QUICK else 200
         return [PairPart("", one.text, two.text, draws) for one, two, _ in PAIRS]
 
     def run(self, part: PairPart, shared: None, seed: int) -> Measurements:
-        """Return the ratio of the norms at every d, and the sensitivities that would even them."""
+        """Return the ratio of noise norms at every d, and sensitivities that would make it 1."""
         upper, lower = parse_variant(part.laplace), parse_variant(part.wishart)
 
         def norms(mechanism: Mechanism, d: int) -> FloatArray:
@@ -81,8 +81,8 @@ class JiangTheorem5(Experiment):
         advantage = {d: ratio_draws(norms(upper, d), norms(lower, d)) for d in DIMENSIONS}
         draws = {Point(PANEL, pair, ADVANTAGE, float(d)): v for d, v in advantage.items()}
         if upper == LAPLACE:
-            # Noises grow with their sensitivity: at l1/nuclear = r the Laplace norm is
-            # r/(calibrated ratio) times as large beside the Wishart's.
+            # Noise is proportional to sensitivity. If the l1 sensitivity were r times the nuclear
+            # one, Laplace over Wishart norm would change by the factor r/(calibrated ratio).
             inverse = {d: _inverse(values) for d, values in advantage.items()}
             for d, values in inverse.items():
                 calibrated = _L1_OVER_D * d / _NUCLEAR[lower]
@@ -92,7 +92,7 @@ class JiangTheorem5(Experiment):
         return Measurements(draws)
 
     def _scalings(self, draws: Mapping[Point, FloatArray]) -> dict[Point, FloatArray]:
-        """Return the curves without constants, scaled to what was measured at d = 10."""
+        """Return the curves of rates without constants, scaled to the measured value at d = 10."""
         equal = float(draws[Point(PANEL, EQUAL[WISHART], RATIO, float(LARGE))].mean())
         better = float(draws[Point(PANEL, PAIRS[0][2], ADVANTAGE, float(LARGE))].mean())
         found = {}
@@ -111,13 +111,13 @@ class JiangTheorem5(Experiment):
 
 
 def _inverse(ratio: FloatArray) -> FloatArray:
-    """Return draws of one over a ratio of means, linear in the same draws."""
+    """Return values for the inverse of a ratio of means, linear in the given values."""
     mean = float(ratio.mean())
     values: FloatArray = 1 / mean - (ratio - mean) / mean**2
     return values
 
 
 def _query_ratio(d: int) -> float:
-    """Return the ratio of sensitivities of A, exact for even d."""
+    """Return the l1 over the nuclear sensitivity of A, exact for even d."""
     problem = Problem(1_000, d, 1, Relation.REPLACE, Domain.ball(d))
     return l1_entries(problem) / nuclear(problem)

@@ -34,15 +34,15 @@ CASES = (
 )
 MECHANISMS = (WISHART, DIFFERENCE, GAUSSIAN)
 WORST = "the worst noise of the same norm"
-MULTIPLES = (1.0, 1.3, 2.0, 5.0, 20.0)  # of the n at which the gap is twice the mean norm
+MULTIPLES = (1.0, 1.3, 2.0, 5.0, 20.0)  # Multiples of the n at which gap is twice the mean norm.
 RATIO = "distance over the bound, where the condition holds"
 LARGEST = "largest distance over the bound"
 MET = "share of draws that meet the condition"
-_NORM_DRAWS = 100  # for the mean norm that places n
+_NORM_DRAWS = 100  # Number of simulations for the mean noise norm, from which n follows.
 
 
 class BoundPart(Part):
-    """One mechanism on one table, at every n."""
+    """One mechanism on one table, measured at every n."""
 
     table: str = ""
     k: int = 0
@@ -51,17 +51,17 @@ class BoundPart(Part):
 
 
 def panel_of(table: str, k: int) -> str:
-    """Return the name of a case's panel."""
+    """Return the name of the panel for a table and k."""
     return f"{table}, k = {k}"
 
 
 class JiangTheorem6(Experiment):
-    """The bound of Davis and Kahan, draw by draw; see `info`."""
+    """The bound of Davis and Kahan, tested on every release; see `info`."""
 
     pictures: ClassVar = {"ratio": (RATIO, *MECHANISMS, WORST), "met": (MET, *MECHANISMS)}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each table and mechanism."""
+        """Return one part of the experiment for each table and mechanism."""
         draws = 25 if effort is Effort.QUICK else 400
         return [
             BoundPart("", table, k, mechanism.text, draws)
@@ -70,7 +70,7 @@ class JiangTheorem6(Experiment):
         ]
 
     def run(self, part: BoundPart, shared: None, seed: int) -> Measurements:
-        """Return distance over bound and how often the condition held, at every n."""
+        """Return distance over bound, and how often the condition held, at every n."""
         table, mechanism, k = load(part.table), parse_variant(part.mechanism), part.k
         settings = Settings(table=part.table, epsilon=1.0, delta=DELTA, k=k, seed=seed)
         own = prepare(table, settings)
@@ -102,18 +102,18 @@ class JiangTheorem6(Experiment):
 
 
 def _over_bound(k: int, norms: FloatArray, gap: float, distances: FloatArray) -> FloatArray:
-    """Return distance over bound for each draw; NaN where the theorem is silent."""
+    """Return distance over bound for each release, or NaN if the theorem does not apply."""
     bounds = [davis_kahan(k, float(norm), gap) for norm in norms]
     over: FloatArray = distances / np.array([math.nan if b is None else b for b in bounds])
     return over
 
 
 def _worst_distances(measured: Measured, k: int, norms: FloatArray, gap: float) -> FloatArray:
-    """Return projection distances under noise that turns component k against k + 1.
+    """Return projection distances under noise that turns component k towards k + 1.
 
-    In their plane the noise is w (-cos p, sin p; sin p, cos p), which has norm w
-    and turns by t with tan 2t = 2 w sin p/(gap - 2 w cos p): most, to
-    sin 2t = 2 w/gap, where cos p = 2 w/gap.
+    In the plane of components k and k + 1 the noise is w (-cos p, sin p; sin p, cos p). It has norm
+    w and turns the components by t with tan 2t = 2 w sin p/(gap - 2 w cos p). The largest turn is
+    sin 2t = 2 w/gap, at cos p = 2 w/gap.
     """
     V = measured.moment.eigenvectors[:, k - 1 : k + 1]
     cosines = np.minimum(2 * norms / gap, 1.0)

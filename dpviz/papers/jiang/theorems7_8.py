@@ -1,4 +1,4 @@
-"""Jiang, Xie and Zhang 2016, Theorems 7 and 8: people enough to find the first component."""
+"""Jiang, Xie and Zhang 2016, Theorems 7 and 8: people needed to find the first component."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class NeedPart(Part):
 
 
 class JiangTheorems78(Experiment):
-    """Stated sample sizes beside the people needed, on tables; see `info`."""
+    """Stated sample sizes and the people actually needed, on tables; see `info`."""
 
     named: ClassVar = {"overlap": RHO, "promised": 1 - ETA}
     pictures: ClassVar = {"share": (SHARE, *MECHANISMS)}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each table and mechanism."""
-        # From 72 draws on, all of them good show a probability of at least .95.
+        """Return one part of the experiment for each table and mechanism."""
+        # If 72 of 72 releases are good, the probability of a good release is at least .95.
         draws = 80 if effort is Effort.QUICK else 2_000
         return [
             NeedPart("", table, mechanism.text, draws)
@@ -54,7 +54,7 @@ class JiangTheorems78(Experiment):
         ]
 
     def run(self, part: NeedPart, shared: None, seed: int) -> Measurements:
-        """Return how often the component is found at fractions of the stated n, and the need."""
+        """Return how often fractions of the stated n are enough, and the people needed."""
         mechanism = parse_variant(part.mechanism)
         measured = prepare(load(part.table), settings_of(part.table, seed))
         label = mechanism.label

@@ -34,11 +34,11 @@ THEOREM_9 = StatedGrowth("d ln d", 1.0, 1.0)
 
 
 def spectrum_of(name: str, d: int, k: int) -> list[float]:
-    """Return the eigenvalues of A, in squared row bounds."""
+    """Return the eigenvalues of A, in units of the squared row-norm bound."""
     top = {
         RANK: [0.4, 0.2],
         TAIL: [0.4, 0.2, 0.01, 0.01, 0.01, 0.01],
-        # Theorem 10's proof needs tables whose k equal eigenvalues are of order d/epsilon on nA.
+        # The proof of Theorem 10 needs k equal eigenvalues of nA, of the order of d/epsilon.
         HARD: [4 * d / (N * EPSILON)] * k,
         BY_K: [K_EACH] * k,
     }[name]
@@ -46,7 +46,7 @@ def spectrum_of(name: str, d: int, k: int) -> list[float]:
 
 
 class ErrorPart(Part):
-    """One mechanism on one family of spectra."""
+    """One mechanism on one family of eigenvalue spectra."""
 
     spectrum: str = ""
     mechanism: str = ""
@@ -63,14 +63,14 @@ class JiangTheorems910(Experiment):
     }
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each family of spectra and mechanism."""
+        """Return one part of the experiment for each family of spectra and mechanism."""
         draws = 20 if effort is Effort.QUICK else 100
         pairs = [(name, item) for name in SPECTRA for item in MECHANISMS]
         pairs += [(BY_K, item) for item in (WISHART, DIFFERENCE)]
         return [ErrorPart("", name, item.text, draws) for name, item in pairs]
 
     def run(self, part: ErrorPart, shared: None, seed: int) -> Measurements:
-        """Return the excess, and the same over twice the noise, along d or k."""
+        """Return the excess error, and the excess over twice the noise's norm, by d or k."""
         mechanism, name = parse_variant(part.mechanism), part.spectrum
         draws: dict[Point, FloatArray] = {}
         if name == BY_K:
@@ -96,7 +96,7 @@ def _theorem10(d: int) -> float:
     return pure_error_floor_scaling(d, N, EPSILON)
 
 
-# The stated rates as curves, each scaled to a mechanism at one d.
+# Each rate that a theorem states is drawn as a curve, scaled to its mechanism's value at one d.
 _SCALED = {
     WISHART: (UPPER, _theorem9, DIMENSIONS[0]),
     DIFFERENCE: (FLOOR, _theorem10, DIMENSIONS[-1]),
@@ -106,7 +106,7 @@ _SCALED = {
 def _scaling(
     name: str, mechanism: Mechanism, draws: Mapping[Point, FloatArray]
 ) -> dict[Point, FloatArray]:
-    """Return the stated rate that is drawn beside a mechanism."""
+    """Return the stated rate as a curve for comparison with a mechanism."""
     series, rate, at = _SCALED[mechanism]
     unit = float(draws[Point(name, mechanism.label, EXCESS, float(at))].mean()) / rate(at)
     return {Point(name, series, EXCESS, float(d)): np.array([unit * rate(d)]) for d in DIMENSIONS}
@@ -115,7 +115,7 @@ def _scaling(
 def _excess(
     name: str, d: int, k: int, mechanism: Mechanism, draws: int, seed: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ||A - A^_k|| - lambda_(k+1) times n epsilon, and over twice the noise's norm."""
+    """Return (||A - A^_k|| - lambda_(k+1)) times n epsilon, and over twice the noise's norm."""
     measured = planned(spectrum_of(name, d, k), N, f"{name}, d = {d}")
     settings = Settings(table=measured.name, epsilon=EPSILON, delta=DELTA, k=k, seed=seed)
     problem, budget = measured.problem(settings), measured.budget(settings)

@@ -1,1 +1,1 @@
-"""Chanyaswad, Dytso, Poor and Mittal 2018, redone: one file an experiment."""
+"""Experiments of Chanyaswad, Dytso, Poor and Mittal 2018: one file for each experiment."""

@@ -20,24 +20,24 @@ from dpviz.simulation.simulate import Named, Trials, simulate
 
 DATA = "cardiotocography"
 RIGHT = ("LB", "ASTV", "ALTV")
-"""FHR (LB in the file), ASV and ALV: what the paper favours as clinically informative."""
+"""FHR (LB in the file), ASV and ALV, which the paper favours as clinically informative."""
 
 CENTRED, PLAIN = "centred", "not centred"
 READINGS = (CENTRED, PLAIN)
 HINDSIGHT = 6
-"""How many features of largest variance hindsight favours."""
+"""Number of favoured features if the features of largest variance are chosen in hindsight."""
 
 RSS = "RSS"
 
 
 @dataclass(frozen=True, eq=False)
 class Ctg:
-    """The 21 features of the cardiotocograms.
+    """The 21 features of the cardiotocograms (CTG).
 
     Attributes
     ----------
     raw : ndarray of shape (n, 21)
-        In the units of the file.
+        Rows in the units of the file.
     columns : tuple of str
     """
 
@@ -46,7 +46,7 @@ class Ctg:
 
     @classmethod
     def load(cls) -> Ctg:
-        """Read the file."""
+        """Read the rows from the file."""
         table = remote.load(DATA, download=False)
         return cls(table.rows, tuple(table.columns))
 
@@ -57,7 +57,7 @@ class Ctg:
 
     @cached_property
     def rows(self) -> FloatArray:
-        """Each feature mapped to [0, 1] by its smallest and largest value."""
+        """Rows after each feature is mapped to [0, 1] by its smallest and largest value."""
         mapped: FloatArray = (self.raw - self.raw.min(axis=0)) / np.ptp(self.raw, axis=0)
         return mapped
 
@@ -66,25 +66,25 @@ class Ctg:
         return self.rows - self.rows.mean(axis=0) if reading == CENTRED else self.rows
 
     def favoured(self, count: int = HINDSIGHT) -> tuple[str, ...]:
-        """Return the features of largest variance: hindsight, which looks at the data."""
+        """Return the features of largest variance, a choice in hindsight that uses the data."""
         order = np.argsort(-self.rows.var(axis=0))[:count]
         return tuple(self.columns[index] for index in sorted(order))
 
     def problem(self, allocation: Allocation = UNIFORM) -> Problem:
-        """Return the problem on the cube [-1, 1]^21 that [0, 1]^21 maps to, under replacement."""
+        """Return the problem on the cube [-1, 1]^21, the image of [0, 1]^21, under replacement."""
         d = len(self.columns)
         return Problem(self.n, d, d, Relation.REPLACE, Domain.box(d), allocation)
 
     def budget(self, epsilon: float) -> Budget:
-        """Return the budget; delta = 1/n as in the paper."""
+        """Return the budget, with delta = 1/n as in the paper."""
         return Budget(epsilon, 1 / self.n)
 
     def moment(self, reading: str) -> SecondMoment:
         """Return the second moment in units of the cube, with the rows.
 
-        [0, 1] becomes [-1, 1] by doubling and a shift. Noise on rows does not
-        depend on where zero lies, so the shift that a reading asks for may be
-        another than the one to which the noise is calibrated.
+        Features in [0, 1] become features in [-1, 1] by doubling and a shift. Noise on rows does
+        not depend on the position of zero. A reading may therefore use another shift than the
+        calibration of the noise.
         """
         rows = 2 * self.read(reading)
         return SecondMoment(rows.T @ rows / self.n, self.n, rows)
@@ -99,7 +99,7 @@ class Ctg:
         allocation: Allocation = UNIFORM,
         account: str = CLAIMED,
     ) -> tuple[Release, Calibration]:
-        """Return the releases of a mechanism, in units of the cube, and their calibration."""
+        """Return the releases of a mechanism in units of the cube, and its calibration."""
         problem, budget = self.problem(allocation), self.budget(epsilon)
         mechanism.check(problem, budget)
         calibration = calibrated(mechanism, problem, budget, account)
@@ -114,10 +114,10 @@ class Ctg:
         seed: int,
         allocation: Allocation = UNIFORM,
     ) -> Release:
-        """Return the releases of a mechanism that sees the second moment of the centred features.
+        """Return the releases of a mechanism for the second moment of the centred features.
 
-        Centred features of range 1 lie in [-1, 1]; the second moment, unlike the
-        rows, is released about that zero.
+        Centred features of range 1 lie in [-1, 1]. Unlike the rows, the second moment depends on
+        the position of zero.
         """
         problem, budget = self.problem(allocation), self.budget(epsilon)
         mechanism.check(problem, budget, rows=False)
@@ -144,7 +144,7 @@ def _released(
 
 
 def residual(frames: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Return the sum of squares of eigenvalues less the variances along frames (draws, d, d)."""
+    """Return the sum of squares of eigenvalues minus variances along frames (draws, d, d)."""
     true = np.linalg.eigvalsh(covariance)[::-1]
     captured = np.einsum("tij,tij->tj", frames, covariance @ frames)
     found: FloatArray = np.square(true - captured).sum(axis=1)

@@ -26,7 +26,7 @@ from dpviz.simulation.tasks.learners import fitted, learner_of
 DATA = "liver"
 TEACHER = "drinks"
 RIGHT = ("sgpt", TEACHER)
-"""ALT (sgpt in the file) and the teacher, Y: what the paper favours."""
+"""ALT (sgpt in the file) and the target, Y: the features that the paper favours."""
 
 MVG, MVG_TIGHT = parse_variant("mvg_data"), parse_variant("mvg_data[tail=tight]")
 GAUSSIAN, LAPLACE = parse_variant("data_gaussian"), parse_variant("data_laplace")
@@ -40,7 +40,7 @@ SCALED_RMSE = "RMSE, learner on scaled values"
 CLIPPED = "RMSE, learner on scaled values, predictions clipped to [-1, 1]"
 SIZE = "root mean square of the predictions"
 GIVEN, FIXED, TUNED = "as given", "scaled, fixed", "scaled, tuned"
-"""Learners: as the paper's source gives it, and two on scaled values."""
+"""Learners: one as in the paper's source, and two on scaled values."""
 
 ALPHA_GIVEN, GAMMA_GIVEN = 1.0, 1 / 5
 
@@ -57,7 +57,7 @@ REPORTED = {
     TEXTBOOK_ROW: Stated(0.01913, 0.00069, ROUNDING),
     "Laplace": Stated(0.02482, 0.00189, ROUNDING),
 }
-"""Table 3, as a number and not in hundredths."""
+"""Values of Table 3, as plain numbers instead of hundredths."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Liver:
     Attributes
     ----------
     rows : ndarray of shape (345, d)
-        The teacher is the last column.
+        Rows with the target in the last column.
     columns : tuple of str
     """
 
@@ -76,26 +76,26 @@ class Liver:
 
     @classmethod
     def load(cls) -> Liver:
-        """Read the file; means and ranges are taken from all rows."""
+        """Read the file; means and ranges are computed from all rows."""
         table = remote.load(DATA, download=False)
-        # the teacher is last, whatever the file's order is
+        # The target becomes the last column, whatever the order of columns in the file is.
         order = [name for name in table.columns if name != TEACHER] + [TEACHER]
         rows = table.rows[:, [table.columns.index(name) for name in order]]
         rows = rows - rows.mean(axis=0)
         return cls(rows / np.abs(rows).max(axis=0), tuple(order))
 
     def only(self, features: tuple[str, ...]) -> Liver:
-        """Return the same patients with some of the columns."""
+        """Return the same patients with only some of the columns."""
         places = [self.columns.index(name) for name in features]
         return Liver(self.rows[:, places], features)
 
     def split(self, seed: int, trial: int) -> tuple[FloatArray, FloatArray]:
-        """Return the private and the test rows of a trial."""
+        """Return the private rows and the test rows of a trial."""
         order = generator(seed, "reproduce", DATA, trial).permutation(len(self.rows))
         return self.rows[order[:PRIVATE]], self.rows[order[PRIVATE : PRIVATE + TEST]]
 
     def problem(self, allocation: Allocation = UNIFORM) -> Problem:
-        """Return the problem of the identity query on the cube, under replacement."""
+        """Return the problem of the identity query on the cube, with replacement neighbours."""
         d = len(self.columns)
         return Problem(PRIVATE, d, d, Relation.REPLACE, Domain.box(d), allocation)
 
@@ -103,22 +103,22 @@ class Liver:
 def learned(
     train: FloatArray, test: FloatArray, seed: int, trial: int, *, learner: str
 ) -> dict[str, float]:
-    """Return the RMSE on clean test rows of what is learned from (noisy) rows.
+    """Return the RMSE, on clean test rows, of a model trained on (noisy) rows.
 
     Parameters
     ----------
     train : ndarray of shape (n, d)
     test : ndarray of shape (m, d)
     seed, trial : int
-        Name the stream of the folds.
+        Names of the random stream of the folds.
     learner : str
-        `GIVEN`, `FIXED` or `TUNED`.
+        Learner: `GIVEN`, `FIXED` or `TUNED`.
 
     Returns
     -------
     dict of str to float
-        `RMSE` and the predictions' `SIZE` of the learner as given; `SCALED_RMSE`
-        and `CLIPPED` of the others.
+        `RMSE` and the predictions' `SIZE` for the learner as given; `SCALED_RMSE` and `CLIPPED` for
+        the other learners.
     """
     true = test[:, -1]
     if learner == GIVEN:
@@ -140,8 +140,8 @@ def learned(
 
 
 def as_given(train: FloatArray, test: FloatArray) -> FloatArray:
-    """Return the predictions of kernel ridge without an intercept, on values as given."""
-    from sklearn.kernel_ridge import KernelRidge  # heavy, and not needed to list experiments
+    """Return the predictions of kernel ridge without an intercept, on unscaled values."""
+    from sklearn.kernel_ridge import KernelRidge  # This import is slow, and lists do not need it.
 
     model = KernelRidge(kernel="rbf", alpha=ALPHA_GIVEN, gamma=GAMMA_GIVEN)
     with one_blas_thread():
@@ -152,7 +152,7 @@ def as_given(train: FloatArray, test: FloatArray) -> FloatArray:
 
 def by_trial(found: Sequence[Mapping[str, float]]) -> dict[str, FloatArray]:
     """Return the values of several trials as arrays."""
-    # every trial measures the same, so the first names them all
+    # All trials have the same keys, so the keys of the first trial are used.
     return {name: np.array([one[name] for one in found]) for name in found[0]}
 
 
@@ -167,25 +167,25 @@ def measured_row(
     features: tuple[str, ...] = RIGHT,
     epsilon: float = EPSILON,
 ) -> dict[str, FloatArray]:
-    """Return what is learned from one kind of noise, and what that noise adds and spends.
+    """Return the errors after training with one kind of noise, and facts on the noise.
 
     Parameters
     ----------
     liver : Liver
     row : Row
     tau : float or None
-        None where the row has an allocation of its own or needs none.
+        Share of the precision for favoured features; None for a fixed allocation or none.
     seed, trials : int
     learner : str
-        As in `learned`.
+        Learner, as in `learned`.
     features : tuple of str
-        The favoured ones.
+        Names of the favoured features.
     epsilon : float
 
     Returns
     -------
     dict of str to ndarray
-        By trial: what `learned` returns, and what `noise_facts` does.
+        Arrays over trials: the results of `learned` and of `noise_facts`.
     """
     allocation = row.allocation or UNIFORM
     if tau is not None:
@@ -206,10 +206,10 @@ def measured_row(
 def noise_facts(
     liver: Liver, mechanism: Mechanism, calibration: Calibration, seed: int, trials: int
 ) -> dict[str, FloatArray]:
-    """Return the noise's std on the favoured cells (their mean), log PNR and the epsilon spent.
+    """Return the noise's mean std on favoured entries, the log PNR and the used epsilon.
 
-    Directions that are bought are those of a release; others are the features.
-    The epsilon is a single number, and absent where no claim is made.
+    Private directions come from a release; other directions are the features. The used epsilon is a
+    single number; without a claim it is absent.
     """
     d = len(liver.columns)
     chosen = [liver.columns.index(name) for name in RIGHT]
@@ -230,7 +230,7 @@ def noise_facts(
             noise = factor * calibration.scale**2 * np.eye(d)
         stds.append(np.sqrt(np.diag(noise)[chosen]).mean())
         ratios.append(log_pnr(signal, noise))
-    # Only directions that were bought change from trial to trial.
+    # If directions are not private, the noise is the same in every trial, so one value is enough.
     bought = calibration.problem.allocation.directions == "private"
     found = {STD: np.array(stds if bought else stds[:1]), PNR: np.array(ratios)}
     if calibration.problem.allocation.directions != "true":

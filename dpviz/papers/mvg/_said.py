@@ -1,4 +1,4 @@
-"""What Chanyaswad, Dytso, Poor and Mittal 2018 say, and how each statement is looked at."""
+"""Statements of Chanyaswad, Dytso, Poor and Mittal 2018, each statement with its test."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ LIVER, HELD, CENTRED = [table3.PANEL], [four.HELD], [CENTRED_ROWS]
 
 
 def _least(curve: Mapping[float, Mean]) -> Mean:
-    """Return the mean at the best tau of those that the paper tries."""
-    tried = [mean for tau, mean in curve.items() if tau in TAUS]
-    if not tried:
+    """Return the mean at the best of the tau values that the paper tries."""
+    means = [mean for tau, mean in curve.items() if tau in TAUS]
+    if not means:
         raise Absent
-    return min(tried, key=lambda mean: mean.value)
+    return min(means, key=lambda mean: mean.value)
 
 
 def _best(series: str, quantity: str) -> Expression:
-    """Return the reading of a row, at its best tau where it has one."""
+    """Return the value of a table row, at its best tau if it has several."""
 
     def best(view: View) -> Mean:
         try:
@@ -78,21 +78,21 @@ def _rmse(name: str) -> Expression:
 
 
 def _over(name: str) -> Look:
-    """Return the look at an error over the non-private one; the order is that of the table."""
-    stated = REPORTED[name].over(REPORTED[NON_PRIVATE])
+    """Return the tests of an error over the non-private error, and of the table's order."""
+    number = REPORTED[name].over(REPORTED[NON_PRIVATE])
     order = Order(_rmse(LAPLACE), _rmse(BINARY)) if name != RANDOM else None
-    return Look(Number(_rmse(name) / PLAIN, stated), LIVER, order=order)
+    return Look(Number(_rmse(name) / PLAIN, number), LIVER, order=order)
 
 
 def _varies(mean: Mean) -> float:
-    """Return the standard deviation of single draws over their mean."""
+    """Return the standard deviation of single releases over their mean."""
     return mean.error * math.sqrt(mean.draws) / mean.value
 
 
-def _split(stated: Stated) -> Callable[[View], Stated]:
-    """Return a number that is printed of a single split, with the error of one."""
+def _split(number: Stated) -> Callable[[View], Stated]:
+    """Return a number that is printed for one split, with the error of one split."""
     return lambda view: replace(
-        stated, error=0.0, spread=1.96 * _varies(PLAIN(view)) * stated.value
+        number, error=0.0, spread=1.96 * _varies(PLAIN(view)) * number.value
     )
 
 
@@ -117,19 +117,19 @@ PREDICTS_NOTHING = Below(_on_all(BINARY, _liver.SIZE), 1e-3)
 
 
 def _sketch(table: str, quantity: str, base: Expression) -> Look:
-    stated = sketches.PRINTED[table].over(
+    number = sketches.PRINTED[table].over(
         five.REPORTED[five.RANDOM] if table == sketches.CTG else REPORTED[NON_PRIVATE]
     )
     nothing = sketches.BASIS if table == sketches.CTG else sketches.CONSTANT
     return Look(
-        Number(at(sketches.SKETCH, quantity) / base, stated),
+        Number(at(sketches.SKETCH, quantity) / base, number),
         sketches.panels_of(table),
-        nothing=Number(_beside(table, nothing, quantity) / base, stated),
+        nothing=Number(_beside(table, nothing, quantity) / base, number),
     )
 
 
 def _beside(table: str, series: str, quantity: str) -> Expression:
-    """Return the look at what a table's sketches are compared with."""
+    """Return a value that a table's sketches are compared with."""
     return at(series, quantity).on(table)
 
 
@@ -146,20 +146,20 @@ def _lost(mechanism: Mechanism) -> Expression:
 
 
 def _four(mechanism: Mechanism) -> Look:
-    stated = four.REPORTED[mechanism]
+    number = four.REPORTED[mechanism]
     if mechanism == four.RANDOM:
-        return Look(Number(_lost(mechanism), _of_hundred(stated)), HELD)
+        return Look(Number(_lost(mechanism), _of_hundred(number)), HELD)
     if mechanism == four.NON_PRIVATE:
         return Look(Below(_lost(mechanism), 1e-9), HELD, built=True)
-    return Look(Number(_lost(mechanism), stated), HELD)
+    return Look(Number(_lost(mechanism), number), HELD)
 
 
-def _of_hundred(stated: Stated) -> Callable[[View], Stated]:
-    """Return a number that is printed of one draw of 100 directions, with the error of one."""
+def _of_hundred(number: Stated) -> Callable[[View], Stated]:
+    """Return a number printed for one release of 100 directions, with the error of one release."""
 
     def of(view: View) -> Stated:
         mean = _lost(four.RANDOM)(view)
-        return replace(stated, spread=1.96 * _varies(mean) * mean.value / math.sqrt(100))
+        return replace(number, spread=1.96 * _varies(mean) * mean.value / math.sqrt(100))
 
     return of
 
@@ -170,7 +170,7 @@ def _loses_less(better: Mechanism, worse: Mechanism) -> Look:
 
 EQUAL_SHARES = at(four.name_of(four.DIRECTIONAL), LOSS, four.EQUAL)
 FIRST_VARIANCE = 0.5
-"""The paper's loss of a random guess, .437, is the first variance less the mean of the four."""
+"""The paper's loss of a random guess, .437, is the first variance minus the mean of all four."""
 
 # --- Table 5: the covariance of CTG -----------------------------------------------------------
 
@@ -180,9 +180,9 @@ def _rss(name: str) -> Expression:
 
 
 def _five(name: str) -> Look:
-    stated = five.REPORTED[name].over(five.REPORTED[five.RANDOM])
-    basis = Number(_rss(five.BASIS) / _rss(five.RANDOM), Stated(stated.value, 0.05))
-    return Look(Number(_rss(name) / _rss(five.RANDOM), stated), CENTRED, nothing=basis)
+    number = five.REPORTED[name].over(five.REPORTED[five.RANDOM])
+    basis = Number(_rss(five.BASIS) / _rss(five.RANDOM), Stated(number.value, 0.05))
+    return Look(Number(_rss(name) / _rss(five.RANDOM), number), CENTRED, nothing=basis)
 
 
 # --- Figure 4 ---------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def _first_best(data: str) -> Look:
 
 
 def _as_good(data: str, others: list[str]) -> Look:
-    """Return the look at other directions' errors, at most 3 % above that of (a)."""
+    """Return the test that other directions' errors are at most 6 % above the error of (a)."""
     quantity = figure4.QUANTITIES[data]
     first = next(iter(figure4.DIRECTIONS[data]))
 
@@ -377,4 +377,4 @@ SAID = declared(
         ),
     },
 )
-"""In printing order."""
+"""Statements in printing order."""

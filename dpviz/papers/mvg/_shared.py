@@ -1,4 +1,4 @@
-"""What the experiments of Chanyaswad, Dytso, Poor and Mittal 2018 share."""
+"""Shared code of the experiments of Chanyaswad, Dytso, Poor and Mittal 2018."""
 
 from __future__ import annotations
 
@@ -28,26 +28,25 @@ from dpviz.simulation.simulate import Cell
 
 EPSILON = 1.0
 TAUS = (0.55, 0.65, 0.75, 0.85, 0.95)
-"""The shares of the precision for the favoured features that the paper tries."""
+"""Shares of the precision for the favoured features (tau) that the paper tries."""
 
 
 CLAIMED, EXACT, TEXTBOOK = "claimed", "exact", "textbook"
-"""How the noise of a part is scaled: as its source says; by the exact account; see `CLASSICAL`."""
+"""How the noise is scaled: as its source claims, by exact accounting, or as in `CLASSICAL`."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of noise on the rows and how it is scaled.
+    """One kind of noise on the rows and the way in which it is scaled.
 
     Attributes
     ----------
     name : str
     mechanism : Mechanism
     account : str
-        `CLAIMED`, `EXACT` or `TEXTBOOK`.
+        Scale of the noise: `CLAIMED`, `EXACT` or `TEXTBOOK`.
     allocation : Allocation or None
-        A fixed one; None for the favoured features at each tau, or where
-        noise follows no allocation.
+        A fixed allocation, or None to favour features at each tau or to ignore allocations.
     """
 
     name: str
@@ -57,7 +56,7 @@ class Row:
 
     @property
     def tried(self) -> bool:
-        """Whether several tau are tried."""
+        """Whether this row tries several values of tau."""
         return isinstance(self.mechanism, MvgData) and self.allocation is None
 
 
@@ -71,7 +70,7 @@ def favouring(columns: Sequence[str], features: Sequence[str], tau: float) -> Al
 
 
 def single(value: float) -> FloatArray:
-    """Return a number without draws, as an array of one."""
+    """Return a single number as an array of length one."""
     return np.array([value])
 
 
@@ -79,18 +78,18 @@ def single(value: float) -> FloatArray:
 
 
 def calibrated(mechanism: Mechanism, problem: Problem, budget: Budget, account: str) -> Calibration:
-    """Return the calibration of noise on rows by one of the accounts.
+    """Return the calibration of noise on rows, with one way of scaling it.
 
     Parameters
     ----------
     mechanism : Mechanism
-        For `EXACT` MVG on the rows, whose noise keeps its shape and is scaled
-        down until it spends the budget by the exact account (or by a bound of
-        it, where directions are bought). For `TEXTBOOK` i.i.d. Gaussian noise.
+        `EXACT` needs MVG on the rows: its noise keeps its shape and is scaled down until it uses
+        the whole budget by exact accounting (or by a bound on the loss, if directions are private).
+        `TEXTBOOK` needs i.i.d. Gaussian noise.
     problem : Problem
     budget : Budget
     account : str
-        `CLAIMED`, `EXACT` or `TEXTBOOK`.
+        Scale of the noise: `CLAIMED`, `EXACT` or `TEXTBOOK`.
     """
     calibration = mechanism.calibrate(problem, budget)
     if account == CLAIMED:
@@ -103,7 +102,7 @@ def calibrated(mechanism: Mechanism, problem: Problem, budget: Budget, account: 
     *bought, part = calibration.parts
     if not isinstance(part, GaussianPart):
         raise TypeError(f"{mechanism.key} has no Gaussian part to scale")
-    # All stds times this factor. Variances are 1/sqrt(theta P) and P = B^2/n.
+    # All stds are multiplied by this factor. A variance is 1/sqrt(theta P), with P = B^2/n.
     factor = part.mu / greatest_mu_beside(bought, budget)
     values = dict(calibration.values)
     values["bound"] /= factor**2
@@ -123,9 +122,9 @@ def log_pnr(signal: FloatArray, noise: FloatArray) -> float:
     Parameters
     ----------
     signal : ndarray of shape (d, d)
-        K, the covariance of the query; the paper takes X'X for the rows themselves.
+        Covariance K of the query; the paper takes X'X for the rows themselves.
     noise : ndarray of shape (d, d)
-        S, the covariance of the noise, positive definite.
+        Covariance S of the noise, positive definite.
 
     Source
     ------
@@ -138,10 +137,10 @@ def log_pnr(signal: FloatArray, noise: FloatArray) -> float:
 
 
 def log_pnr_of_answer(answer: FloatArray, variances: FloatArray) -> float:
-    """Return the logarithm of the ratio for one matrix answer and equal row and column noise.
+    """Return the log power-to-noise ratio for one matrix answer, equal row and column noise.
 
-    With K = vec(A) vec(A)', the second moment of the one answer as X'X is that
-    of the rows, the determinants of Eq. 24 give 1 + |S^-1/2 A S^-1/2|_F^2.
+    As X'X is the second moment of rows, K = vec(A) vec(A)' is the second moment of the one answer.
+    The determinants of Eq. 24 give 1 + |S^-1/2 A S^-1/2|_F^2.
 
     Parameters
     ----------
@@ -154,20 +153,20 @@ def log_pnr_of_answer(answer: FloatArray, variances: FloatArray) -> float:
     return math.log1p(float(np.square(scaled).sum()))
 
 
-# Experiment II of Chanyaswad et al. 2018: the first component of MovementAAL --------------------
+# Experiment II of Chanyaswad et al. 2018: the first component of the table MovementAAL ----------
 
 DATA = "movementaal"
 COLUMNS = ("ANC0", "ANC1", "ANC2", "ANC3")
 RIGHT = ("ANC0", "ANC3")
-"""The anchors that the paper favours."""
+"""Features, called anchors, that the paper favours."""
 
 LOSS = "Delta-rho (file units, squared)"
-PAPER_ROWS = 10_176  # the first 255 of the 314 recordings
+PAPER_ROWS = 10_176  # Number of rows in the first 255 of 314 recordings, which the paper used.
 
 
 @dataclass(frozen=True, eq=False)
 class Movement:
-    """Signal strengths of four anchors, centred.
+    """Signal strengths of four anchors, with their means subtracted.
 
     Attributes
     ----------
@@ -175,7 +174,7 @@ class Movement:
         Second moment of the centred rows, in units of the file.
     n : int
     half : float
-        Largest entry of the centred rows: the least half width of a cube that holds them.
+        Largest entry of the centred rows: the half width of the least cube that holds all rows.
     """
 
     A: FloatArray
@@ -184,28 +183,28 @@ class Movement:
 
     @classmethod
     def load(cls, first: bool = True) -> Movement:
-        """Read the files; their means are subtracted, as in the paper.
+        """Read the files and subtract the means, as in the paper.
 
         Parameters
         ----------
         first : bool
-            Whether of the paper's recordings only.
+            Whether to use only the recordings of the paper.
         """
         rows = remote.load(DATA, download=False).rows[: PAPER_ROWS if first else None]
         rows = rows - rows.mean(axis=0)
         return cls(rows.T @ rows / len(rows), len(rows), float(np.abs(rows).max()))
 
     def problem(self, allocation: Allocation = UNIFORM) -> Problem:
-        """Return the problem on the cube [-1, 1]^4, under replacement."""
+        """Return the problem on the cube [-1, 1]^4, with replacement neighbours."""
         d = len(self.A)
         return Problem(self.n, d, 1, Relation.REPLACE, Domain.box(d), allocation)
 
     def budget(self, epsilon: float) -> Budget:
-        """Return the budget; delta = 1/n as in the paper."""
+        """Return the budget, with delta = 1/n as in the paper."""
         return Budget(epsilon, 1 / self.n)
 
     def measured(self, half: float) -> Measured:
-        """Return the moments in units of a cube's half width; rows outside it are kept."""
+        """Return the moments in units of a cube's half width; outer rows stay unclipped."""
         moment = SecondMoment(self.A / half**2, self.n)
         d = len(self.A)
         return Measured(
@@ -229,14 +228,14 @@ class Movement:
         allocation: Allocation = UNIFORM,
         half: float | None = None,
     ) -> Outcome:
-        """Return the releases of a mechanism that takes a cube of some half width as the domain."""
+        """Return the releases of a mechanism whose domain is a cube of the given half width."""
         problem, budget = self.problem(allocation), self.budget(epsilon)
         cell = Cell(mechanism, problem, budget, seed, range(draws))
         return evaluate(cell, self.measured(self.half if half is None else half))
 
     def loss(self, directions: FloatArray) -> FloatArray:
-        """Return Delta-rho (Eq. 28) of unit vectors (draws, 4), in units of the file, squared."""
+        """Return Delta-rho (Eq. 28) of unit vectors (draws, 4), in squared units of the file."""
         captured = np.einsum("ti,ij,tj->t", directions, self.A, directions)
-        # at least 0, but for rounding
+        # The loss cannot be negative, so a value below 0 is a rounding error.
         lost: FloatArray = np.maximum(np.linalg.eigvalsh(self.A)[-1] - captured, 0.0)
         return lost

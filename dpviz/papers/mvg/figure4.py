@@ -29,7 +29,7 @@ DIRECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "(d) ANC1, ANC2": ("ANC1", "ANC2"),
         EQUAL: (),
     },
-    # The features of (b) and of hindsight follow from the table.
+    # The features of panel (b), and those chosen in hindsight, are computed from the table.
     _ctg.DATA: {
         "(a) FHR, ASV, ALV": _ctg.RIGHT,
         "(b) the other 18": (),
@@ -57,18 +57,18 @@ PANELS = {
 NAMES = {_liver.DATA: "Liver", _shared.DATA: "MovementAAL", _ctg.DATA: "CTG"}
 QUANTITIES = {_liver.DATA: _liver.RMSE, _shared.DATA: _shared.LOSS, _ctg.DATA: _ctg.RSS}
 BEST, NONE = "best tau", 0.0
-"""`NONE` stands for no tau: equal shares."""
+"""`NONE` means no tau: all directions have equal shares."""
 
 _DIRECTIONAL, _MVG = parse_variant("directional_gaussian"), parse_variant("mvg")
 
 
 class DirectionPart(Part):
-    """One choice of directions under one account, at one epsilon or (0) at all.
+    """One choice of directions and accounting, at one epsilon or, if epsilon is 0, at all of them.
 
     Attributes
     ----------
     account : str
-        One of `PANELS`.
+        Panel, one of `PANELS`.
     direction : str
     epsilon : float
     taus : tuple of float
@@ -83,12 +83,12 @@ class DirectionPart(Part):
 
 
 class MvgFigure4(Experiment):
-    """Three losses against epsilon by choice of directions; see `info`."""
+    """Three losses against epsilon, by the choice of directions; see `info`."""
 
     pictures: ClassVar = {data: (QUANTITIES[data], *names) for data, names in DIRECTIONS.items()}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each choice of directions and account; for Liver, each epsilon."""
+        """Return parts of the experiment by directions and accounting; for Liver by epsilon too."""
         quick = effort is Effort.QUICK
         found: list[Part] = []
         for data, names in DIRECTIONS.items():
@@ -96,7 +96,7 @@ class MvgFigure4(Experiment):
                 for direction in names:
                     taus = (NONE,) if direction == EQUAL else (0.55, 0.95) if quick else TAUS
                     draws = {_shared.DATA: 200, _ctg.DATA: 20}.get(data, 10)
-                    if not quick:  # the paper: 100
+                    if not quick:  # The paper uses 100 simulations.
                         draws = 2_000 if data == _shared.DATA else 100
                         draws = 1_000 if (data, account) == (_ctg.DATA, PUBLISHED) else draws
                     each: tuple[float, ...] = (0.0,)
@@ -111,13 +111,13 @@ class MvgFigure4(Experiment):
         return found
 
     def shared(self, data: str) -> Any:
-        """Return what the experiment on one data set needs."""
+        """Return the rows or moments of one data set."""
         if data == _liver.DATA:
             return _liver.Liver.load()
         return _shared.Movement.load() if data == _shared.DATA else _ctg.Ctg.load()
 
     def run(self, part: DirectionPart, shared: Any, seed: int) -> Measurements:
-        """Return the loss at the best tau, and that tau, at each epsilon."""
+        """Return the loss at the best tau, and the best tau, at each epsilon."""
         found = {}
         panel, quantity = panel_of(part.data, part.account), QUANTITIES[part.data]
         for epsilon in (part.epsilon,) if part.epsilon else EPSILONS[part.data]:
@@ -131,7 +131,7 @@ class MvgFigure4(Experiment):
 
 
 def panel_of(data: str, account: str) -> str:
-    """Return the name of a panel."""
+    """Return the name of the panel for a choice of accounting."""
     return f"{NAMES[data]}, {account}"
 
 

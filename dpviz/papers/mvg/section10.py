@@ -1,4 +1,4 @@
-"""Chanyaswad et al. 2018, section 10.2: directional noise against dropping features."""
+"""Chanyaswad et al. 2018, section 10.2: directional noise compared with dropping features."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ TRIALS = 1_000
 
 
 class SectionPart(Part):
-    """One kind of noise on some of the features, or none."""
+    """One kind of noise on some of the features, or no noise."""
 
     panel: str = ""
     row: str = ""
@@ -60,13 +60,13 @@ class SectionPart(Part):
 
 
 class MvgSection10(Experiment):
-    """RMSE where the other features are dropped; see `info`."""
+    """RMSE if all other features are dropped; see `info`."""
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each learner, kind of noise, choice of features and tau."""
+        """Return one part of the experiment for each learner, noise, choice of features and tau."""
         quick = effort is Effort.QUICK
         found: list[Part] = []
-        for learner, trials in (  # the paper: 100, as for Table 3
+        for learner, trials in (  # The paper uses 100 trials, as for Table 3.
             (GIVEN, 30 if quick else TRIALS),
             (FIXED if quick else TUNED, 15 if quick else 100),
         ):
@@ -78,11 +78,11 @@ class MvgSection10(Experiment):
         return found
 
     def shared(self, data: str) -> Liver:
-        """Return the patients."""
+        """Return the patients of Liver."""
         return Liver.load()
 
     def run(self, part: SectionPart, shared: Liver, seed: int) -> Measurements:
-        """Return the errors of one kind of noise."""
+        """Return the errors with one kind of noise."""
         liver = shared if part.panel == ALL else shared.only(RIGHT)
         if part.row == NON_PRIVATE:
             values = by_trial(
@@ -94,7 +94,7 @@ class MvgSection10(Experiment):
         else:
             (row,) = (row for row in ROWS[part.panel] if row.name == part.row)
             values = measured_row(liver, row, part.tau, seed, part.trials, learner=part.learner)
-            if part.learner != GIVEN:  # the facts on the noise are the same for both
+            if part.learner != GIVEN:  # The noise is the same for both learners, so report it once.
                 values = {SCALED_RMSE: values[SCALED_RMSE]}
         return Measurements(
             {

@@ -1,8 +1,8 @@
-"""Chanyaswad et al. 2018, Tables 3 and 5 and section 10.2: the JL transform over its readings.
+"""Chanyaswad et al. 2018, Tables 3 and 5 and section 10.2: several readings of the JL transform.
 
-The paper names Upadhyay's sketch and not its size, so r is each of those that
-its text allows. The rows of a sketch are independent draws from
-N(0, (X'X + w^2 I)/r), with w^2 of `dpviz.mechanisms.jl_transform`.
+The paper names Upadhyay's sketch but not its size, so r takes each size that the paper's text
+allows. The rows of a sketch are independent samples from N(0, (X'X + w^2 I)/r), with w^2 of
+`dpviz.mechanisms.jl_transform`.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ SKETCH, MVG, CONSTANT = "JL transform", "MVG", "Constant 0"
 NON_PRIVATE, RANDOM, BASIS = "Non-private", "Random guess", "Random basis"
 LIVER, TWO, CTG = "Liver", "ALT and Y", "CTG"
 SIZES = ("d", "2d", "8 ln(40)/.25", "n")
-"""The sketch's rows: k and 2k with all components kept, Blocki's rule, and one a record."""
+"""Rows of the sketch: d = k and 2d (all components kept), Blocki's rule, and one per record."""
 
 PRINTED = {
     LIVER: Stated(0.01682, 0.00015, ROUNDING),
     TWO: Stated(0.02863, 0.00022, ROUNDING),
     CTG: Stated(0.06718, 0.00229, ROUNDING),
 }
-"""As numbers and not in hundredths."""
+"""Printed values as plain numbers instead of hundredths."""
 
 
 def panel_of(table: str, size: str) -> str:
-    """Return the panel of one reading."""
+    """Return the panel of a table with one sketch size."""
     return f"{table}, r = {size}"
 
 
 def panels_of(table: str) -> list[str]:
-    """Return all readings on a table."""
+    """Return the panels of a table with all sketch sizes."""
     return [panel_of(table, size) for size in SIZES]
 
 
 def rows_of(size: str, problem: Problem) -> int:
-    """Return r."""
+    """Return a sketch's number of rows, r."""
     found = {
         "d": problem.d,
         "2d": 2 * problem.d,
@@ -69,7 +69,7 @@ def rows_of(size: str, problem: Problem) -> int:
 
 
 class SketchPart(Part):
-    """One reading on one table; without a size, what its sketches are compared with."""
+    """One sketch size on one table; without a size, the baselines for the table's sketches."""
 
     table: str = ""
     size: str = ""
@@ -77,10 +77,10 @@ class SketchPart(Part):
 
 
 class MvgSketches(Experiment):
-    """What is learned from a sketch of each size; see `info`."""
+    """Errors after learning from a sketch of each size; see `info`."""
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each table and size."""
+        """Return one part of the experiment for each table and size."""
         draws = 20 if effort is Effort.QUICK else 1_000
         sets = {LIVER: _liver.DATA, TWO: _liver.DATA, CTG: _ctg.DATA}
         return [
@@ -90,11 +90,11 @@ class MvgSketches(Experiment):
         ]
 
     def shared(self, data: str) -> Liver | Ctg:
-        """Return the patients, or the cardiotocograms."""
+        """Return the patients of Liver, or the cardiotocograms of CTG."""
         return Liver.load() if data == _liver.DATA else Ctg.load()
 
     def run(self, part: SketchPart, shared: Liver | Ctg, seed: int) -> Measurements:
-        """Return the errors of a sketch, or of those that it is compared with."""
+        """Return the errors with a sketch, or with its baselines."""
         if isinstance(shared, Ctg):
             quantity, found = RSS, _covariance(shared, part, seed)
         else:
@@ -107,7 +107,7 @@ class MvgSketches(Experiment):
 def _sketch(
     square: FloatArray, problem: Problem, part: SketchPart, trial: int, seed: int
 ) -> FloatArray:
-    """Return the rows of one sketch of a table with this X'X, shape (r, d)."""
+    """Return the rows of one sketch of a table with the given X'X, shape (r, d)."""
     rows = rows_of(part.size, problem)
     lift = published_lift(rows, Budget(EPSILON, 1 / problem.n)) * problem.domain.radius**2
     factor = np.linalg.cholesky(square + lift * np.eye(problem.d))
@@ -117,7 +117,7 @@ def _sketch(
 
 
 def _regression(liver: Liver, part: SketchPart, seed: int) -> dict[str, FloatArray]:
-    """Return errors on clean patients."""
+    """Return root mean squared errors (RMSE) on clean patients."""
     splits = [liver.split(seed, trial) for trial in range(part.draws)]
 
     def of(name: str, trains: Iterable[FloatArray]) -> dict[str, FloatArray]:
@@ -131,7 +131,7 @@ def _regression(liver: Liver, part: SketchPart, seed: int) -> dict[str, FloatArr
         return of(SKETCH, (_sketch(square, problem, part, i, seed) for i, square in squares))
     found = of(NON_PRIVATE, (private for private, _ in splits))
     found[CONSTANT] = np.array([np.sqrt(np.mean(test[:, -1] ** 2)) for _, test in splits])
-    if part.table == TWO:  # no direction is left to favour
+    if part.table == TWO:  # This table has only ALT and Y, so no direction is left to favour.
         return found
     row = Row(MVG, parse_variant("mvg_data"))
     errors = [measured_row(liver, row, tau, seed, part.draws)[RMSE] for tau in TAUS]
@@ -139,7 +139,7 @@ def _regression(liver: Liver, part: SketchPart, seed: int) -> dict[str, FloatArr
 
 
 def _covariance(ctg: Ctg, part: SketchPart, seed: int) -> dict[str, FloatArray]:
-    """Return losses of all components."""
+    """Return the losses over all components."""
     moment, problem, draws = ctg.moment(CENTRED), ctg.problem(), part.draws
     if part.size:
         square = moment.n * moment.A

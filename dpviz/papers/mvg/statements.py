@@ -1,4 +1,4 @@
-"""Chanyaswad et al. 2018: lemmas, examples, arithmetic and information, each by itself."""
+"""Chanyaswad et al. 2018: lemmas, examples, arithmetic and information, each with its own test."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ SUMS = (1, 2, 3, 5, 10)
 
 
 def _rows(key: str) -> int:
-    """Return the rows of a set; of MovementAAL those of the recordings that the paper counts."""
+    """Return the number of rows in a data set; MovementAAL counts the paper's recordings only."""
     if key == "movementaal":
         return _shared.Movement.load().n
     return len(remote.load(key, download=False).rows)
 
 
 def _matrices(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return how near random matrices, and those of rank 1 or orthogonal, come to four bounds."""
-    # random ones stay clear of the bounds; these are where they are met
+    """Return how near random, rank 1 and orthogonal matrices come to four bounds."""
+    # Random matrices stay far from the bounds, but these two pairs attain them.
     special = [(np.eye(4), np.eye(4)), (np.ones((4, 4)), np.ones((4, 4)))]
     drawn = [tuple(rng.standard_normal((2, 4, 4))) for _ in range(min(draws, 2_000))]
     return _nearest([*special, *drawn])
 
 
 def _nearest(pairs: Sequence[tuple[FloatArray, ...]]) -> Drawn:
-    """Return how near pairs of square matrices come to the four bounds, at the most."""
+    """Return how near pairs of square matrices come, at most, to the four bounds."""
     found = dict.fromkeys(LEMMAS, 0.0)
     for A, B in pairs:
         s, t = (np.linalg.svd(M)[1] for M in (A, B))
@@ -72,11 +72,11 @@ def _corners(m: int) -> FloatArray:
 
 
 def _examples(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the largest values over corners of cubes, as multiples of what is printed."""
+    """Return the largest values over corners of cubes, as multiples of the printed values."""
     found: Drawn = {}
     for m in (2, 4, 6):
         corners = _corners(m)
-        # both norms are convex, so over a cube they are largest at corners
+        # Both norms are convex, so their maximum over a cube lies at a corner.
         outer = corners[:, :, None] * corners[:, None, :]
         changes = [float(np.linalg.norm(outer - one, axis=(1, 2)).max()) for one in outer]
         gamma = np.linalg.norm(outer, axis=(1, 2)).max() / m
@@ -99,13 +99,13 @@ def _examples(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _noise(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the covariance of noise by both samplers, along its directions, over the stated."""
+    """Return the noise covariance of both samplers, by direction, over the stated covariance."""
     frame = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     sigma, psi = (frame * np.array([4.0, 1.0, 0.25])) @ frame.T, np.diag([2.0, 0.5])
-    # by other roots than the mechanism's: any root gives the same law
+    # This check uses other matrix roots than the mechanism: any root gives the same distribution.
     root, other = np.linalg.cholesky(sigma), np.linalg.cholesky(psi)
     drawn = root @ rng.standard_normal((draws, 3, 2)) @ other.T
-    flat = drawn.transpose(0, 2, 1).reshape(draws, 6)  # vec stacks columns
+    flat = drawn.transpose(0, 2, 1).reshape(draws, 6)  # Here vec stacks the columns of a matrix.
     covariance = flat.T @ flat / draws
     kron = np.kron(psi, sigma)
     along = np.square(frame.T @ drawn).mean(axis=(0, 2)) / psi.trace() * 2
@@ -116,7 +116,7 @@ def _noise(draws: int, rng: np.random.Generator) -> Drawn:
     found[Point("", "right", "lemma-7")] = np.linalg.norm(sigma)
     for place, value in enumerate((4.0, 1.0, 0.25)):
         found[Point("", "along", SIDE, float(place))] = along[place] / value
-    # no noise along the second feature: whether it is 0 tells two neighbours apart
+    # The second feature has no noise, so a value of 0 in it tells two neighbours apart.
     noisy = np.column_stack([rng.standard_normal(draws), np.zeros(draws)])
     told = (noisy[:, 1] + 1.0 > 0.5).astype(float) - (noisy[:, 1] > 0.5)
     found[Point("", "one direction bare", SHARE)] = told
@@ -124,17 +124,17 @@ def _noise(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _budget(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return what the variances of Algorithms 1 and 2 add up to, over the budgets."""
+    """Return the totals of the variances of Algorithms 1 and 2, over the budgets."""
     one, two = [], []
     for _ in range(200):
-        # uniform over all allocations, equal ones and bare ones alike
+        # Shares are sampled uniformly from all possible ones, from equal to very unequal.
         shares = rng.dirichlet(np.ones(5))
-        bound = float(np.exp(rng.uniform(-2, 2)))  # on the product of the two norms
+        bound = float(np.exp(rng.uniform(-2, 2)))  # The product of both norms is at most this.
         n = int(rng.integers(2, 500))
-        # Algorithm 1: P = bound^2/n, sigma_i = 1/sqrt(p_i); the other side has the norm sqrt(n)
+        # In Algorithm 1, P = bound^2/n and sigma_i = 1/sqrt(p_i). For Psi the norm is sqrt(n).
         sigma = 1 / np.sqrt(shares * bound**2 / n)
         one.append(float(np.linalg.norm(1 / sigma) * math.sqrt(n) / bound))
-        # Algorithm 2: P = bound, and both norms are that of 1/sigma
+        # In Algorithm 2, P = bound. For Sigma and Psi, the norm equals the norm of 1/sigma.
         sigma = 1 / np.sqrt(shares * bound)
         two.append(float(np.linalg.norm(1 / sigma) ** 2 / bound))
     return {
@@ -144,27 +144,27 @@ def _budget(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 def _axioms(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the loss of a first component along the noise, and the variance along the bound."""
+    """Return the loss of a first component by kind of noise, and the variance by bound."""
     A = np.diag([0.5, 0.1, 0.05, 0.02])
     found: Drawn = {}
     noise = rng.standard_normal((min(draws, 4_000), 4, 4))
-    # symmetric, or the released matrix would have no real components
+    # The noise is made symmetric, because otherwise the matrix may have no real components.
     noise = (noise + noise.transpose(0, 2, 1)) / 2
     for std in (0.02, 0.05, 0.1, 0.2, 0.5):
         top = np.linalg.eigh(A + std * noise)[1][:, :, -1]
         lost = 0.5 - np.einsum("ti,ij,tj->t", top, A, top)
         found[Point("", "axiom-1", LOSS, std)] = lost
     for bound in (0.1, 1.0, 10.0):
-        found[Point("", "axiom-2", LOSS, bound)] = 2.0 / bound  # |1/sigma|_2 = bound, m = 4
+        found[Point("", "axiom-2", LOSS, bound)] = 2.0 / bound  # The norm of 1/sigma is `bound`.
     return found
 
 
 def _times(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return the multiplications of both samplers over the stated rates, along m = n and m."""
+    """Return both samplers' numbers of multiplications over the stated rates, by m (with n = m)."""
     found = {}
     for m in (8, 32, 128, 512):
         n = m
-        affine = m**3 + m**2 * n  # the root of Sigma, and B N; Psi = I
+        affine = m**3 + m**2 * n  # Multiplications for the root of Sigma and for B N. Psi is I.
         found[Point("", "Algorithm 1", WORK, float(m))] = affine / m**3
         found[Point("", "Algorithm 2", WORK, float(m))] = (m**3 + 2 * m**3) / m**3
     return found
@@ -174,7 +174,7 @@ def _entropies(draws: int, rng: np.random.Generator) -> Drawn:
     """Return entropies of laws of variance 1 over the Gaussian's, and both sides of Lemma 10."""
     gaussian = _standard_entropy(lambda x: np.exp(-(x**2) / 2))
     entropies = {name: _standard_entropy(law) / gaussian for name, law in LAWS.items()}
-    # two states, each with a law of variance 1
+    # There are two states. The distribution in each state has variance 1.
     given = 0.5 * (entropies["Laplace"] + entropies["uniform"])
     frame = np.linalg.qr(rng.standard_normal((5, 5)))[0]
     answer, noise = rng.uniform(0.5, 4.0, (2, 5))
@@ -194,11 +194,11 @@ LAWS: dict[str, Callable[[FloatArray], FloatArray]] = {
     "logistic": lambda x: 1 / np.square(np.cosh(x / 2)),
     "two-sided": lambda x: (np.abs(np.abs(x) - 2) < 1).astype(float),
 }
-"""Densities up to a factor, of any variance."""
+"""Densities up to a constant factor, of any variance."""
 
 
 def _standard_entropy(law: Callable[[FloatArray], FloatArray]) -> float:
-    """Return the entropy of a symmetric law, scaled to variance 1, by quadrature."""
+    """Return the entropy of a symmetric distribution, scaled to variance 1, by quadrature."""
     step = 2.0**-10
     x = np.arange(-40, 40, step) + step / 2
     density = law(x) / (law(x).sum() * step)
@@ -206,17 +206,17 @@ def _standard_entropy(law: Callable[[FloatArray], FloatArray]) -> float:
 
 
 def _entropy(masses: FloatArray, step: float = 1.0) -> float:
-    """Return the entropy of masses, or of a density at places that lie a step apart."""
+    """Return the entropy of probability masses, or of a density on a grid with the given step."""
     positive = masses[masses > 0]
     return -float(positive @ np.log(positive)) * step
 
 
 Law = dict[float, float]
-"""Masses by place."""
+"""Probability of each value."""
 
 
 def _normal(variance: float, noise: float) -> Law:
-    """Return a Gaussian answer as masses that noise of a variance cannot tell from its density."""
+    """Return a Gaussian answer as masses; noise of this variance makes them match its density."""
     step, std = math.sqrt(noise) / 2, math.sqrt(variance)
     places = step * np.arange(-math.ceil(9 * std / step), math.ceil(9 * std / step) + 1)
     density = np.exp(-(places**2) / (2 * variance))
@@ -224,8 +224,8 @@ def _normal(variance: float, noise: float) -> Law:
 
 
 def _told(answer: Law, std: float = 1.0) -> float:
-    """Return the mutual information of an answer and itself plus Gaussian noise, by quadrature."""
-    # beyond nine standard deviations nothing is left that doubles could show
+    """Return the mutual information of an answer and its copy with Gaussian noise."""
+    # Integration stops nine standard deviations out, where the density is negligible in doubles.
     reach = max(map(abs, answer)) + 9 * std
     grid, step = np.linspace(-reach, reach, 4_001, retstep=True)
 
@@ -238,21 +238,21 @@ def _told(answer: Law, std: float = 1.0) -> float:
 
 
 def _plus(one: Law, other: Law) -> Law:
-    """Return the law of the sum of two independent numbers."""
+    """Return the distribution of the sum of two independent numbers."""
     found: Law = {}
     for (a, mass), (b, weight) in itertools.product(one.items(), other.items()):
-        # places are whole numbers here, so equal sums meet exactly
+        # All values are whole numbers here, so equal sums match exactly.
         found[a + b] = found.get(a + b, 0.0) + mass * weight
     return found
 
 
 SIGN: Law = {-1.0: 0.5, 1.0: 0.5}
-CONSTANT: Law = {0.0: 1.0}  # a sum of constants is a sum over records, too
-LATTICE: Law = {-2.0: 0.125, 0.0: 0.75, 2.0: 0.125}  # of variance 1
+CONSTANT: Law = {0.0: 1.0}  # A sum over records may also be a sum of constants.
+LATTICE: Law = {-2.0: 0.125, 0.0: 0.75, 2.0: 0.125}  # The noise on the lattice has variance 1.
 
 
 def _information(draws: int, rng: np.random.Generator) -> Drawn:
-    """Return what sums over records tell through lattice and Gaussian noise of variance 1."""
+    """Return the bits that sums reveal under lattice and Gaussian noise of variance 1."""
     found: Drawn = {}
     for n in SUMS:
         signs, constant = (reduce(_plus, [record] * n) for record in (SIGN, CONSTANT))
@@ -269,7 +269,7 @@ def _information(draws: int, rng: np.random.Generator) -> Drawn:
 
 
 class MvgStatements(StatementsExperiment):
-    """Each statement with the least case that decides it."""
+    """Each statement, tested on the smallest case that decides it."""
 
     looks: ClassVar = (
         _matrices, _examples, _noise, _budget, _axioms, _times, _entropies, _information,
@@ -277,12 +277,12 @@ class MvgStatements(StatementsExperiment):
     draws = (500, 20_000)
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each look, and one for the rows of each data set."""
+        """Return one part of the experiment for each statement, and for each data set's rows."""
         sets = (StatementPart(key, "rows", 1) for key in SETUPS.values())
         return [*super().parts(effort), *sets]
 
     def run(self, part: StatementPart, shared: None, seed: int) -> Measurements:
-        """Return what one statement is set against, or how many rows a data set has."""
+        """Return the numbers for the test of one statement, or a data set's number of rows."""
         if part.data:
             return Measurements({Point("", part.data, ROWS): single(_rows(part.data))})
         return super().run(part, shared, seed)

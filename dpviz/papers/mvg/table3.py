@@ -64,26 +64,26 @@ NOISE_RMSE = "RMSE over i.i.d. noise"
 
 TRIALS = 1_000
 _MORE = {TEXTBOOK_ROW: 10, "Laplace": 10, CONSTANT: 10}
-"""How many times the trials: some learn wild predictions, and 0 is what they are set beside."""
+"""Factors on the number of trials; some rows learn wild predictions and are compared with 0."""
 LAPLACE_ROW, STATEMENTS = "Laplace", "statements"
 
 EQUAL = len(RIGHT) / 6
-"""At this tau the favoured two of six features get no more than the others."""
+"""At this tau the two favoured features of six get the same share as the others."""
 PANEL, RATIO = "Liver", "RMSE over the non-private one (no unit)"
 STDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
 class LiverPart(Part):
-    """One kind of noise at one tau; or, by its name alone, a baseline.
+    """One kind of noise at one tau, or a baseline that needs only its name.
 
     Attributes
     ----------
     row : str
     x : float or None
-        tau, the std of `NOISE`, or None.
+        Value of tau, the std of `NOISE`, or None.
     trials : int
     learner : str
-        `GIVEN`, or another reading.
+        Learner: `GIVEN`, `FIXED` or `TUNED`.
     """
 
     row: str = ""
@@ -93,7 +93,7 @@ class LiverPart(Part):
 
 
 class MvgTable3(Experiment):
-    """RMSE on clean patients of what is learned from noisy ones; see `info`."""
+    """RMSE on clean patients after training on patients with noise; see `info`."""
 
     pictures: ClassVar = {
         "tau": (RMSE, *(row.name for row in ROWS if row.tried)),
@@ -101,14 +101,14 @@ class MvgTable3(Experiment):
     }
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each learner, kind of noise and tau."""
+        """Return one part of the experiment for each learner, kind of noise and tau."""
         quick = effort is Effort.QUICK
         places: list[tuple[str, float | None]] = [(NON_PRIVATE, None)]
         for row in ROWS:
             places += [(row.name, x) for x in ((EQUAL, *TAUS) if row.tried else (None,))]
         places += [(NOISE, std) for std in STDS]
         guesses: list[tuple[str, float | None]] = [(RANDOM, None), (CONSTANT, None)]
-        trials = 30 if quick else TRIALS  # the paper: 100
+        trials = 30 if quick else TRIALS  # The paper uses 100 trials.
         parts: list[Part] = [
             LiverPart(DATA, name, x, _trials(name, trials, quick), GIVEN)
             for name, x in (*guesses, *places)
@@ -118,17 +118,17 @@ class MvgTable3(Experiment):
         return [*parts, LiverPart(DATA, ORACLE.name, None, 15 if quick else 100)]
 
     def shared(self, data: str) -> Liver:
-        """Return the patients."""
+        """Return the patients of Liver."""
         return Liver.load()
 
     def run(self, part: LiverPart, shared: Liver, seed: int) -> Measurements:
-        """Return the errors of one kind of noise, and what it adds and spends."""
+        """Return the errors with one kind of noise, and the noise's size and privacy loss."""
         rows = {row.name: row for row in ROWS}
         if part.row in rows:
             values = measured_row(
                 shared, rows[part.row], part.x, seed, part.trials, learner=part.learner
             )
-            if part.learner != GIVEN:  # the facts on the noise are the same for both
+            if part.learner != GIVEN:  # The noise is the same for both learners, so report it once.
                 values = {name: values[name] for name in (SCALED_RMSE, CLIPPED)}
         elif part.row == ORACLE.name:
             values = _oracle(shared, seed, part.trials)
@@ -149,14 +149,14 @@ class MvgTable3(Experiment):
 
 
 def _trials(name: str, trials: int, quick: bool) -> int:
-    """Return the trials of a row; what the paper does not report needs no more than its 100."""
+    """Return a row's number of trials; rows that the paper lacks use its 100."""
     if name not in REPORTED and name not in _MORE:
         return min(trials, 100)
     return trials if quick else trials * _MORE.get(name, 1)
 
 
 def _learned(liver: Liver, part: LiverPart, seed: int) -> dict[str, FloatArray]:
-    """Return the errors of learning from rows with i.i.d. Gaussian noise, which may be none."""
+    """Return the errors after training on rows with i.i.d. Gaussian noise, or with no noise."""
     found = []
     for trial in range(part.trials):
         private, test = liver.split(seed, trial)
@@ -167,7 +167,7 @@ def _learned(liver: Liver, part: LiverPart, seed: int) -> dict[str, FloatArray]:
 
 
 def _guessed(liver: Liver, random: bool, seed: int, trials: range) -> FloatArray:
-    """Return the errors of uniform guesses, or of the constant 0."""
+    """Return the errors of uniform random guesses, or of the constant 0."""
     found = []
     for trial in trials:
         true = liver.split(seed, trial)[1][:, -1]
@@ -178,7 +178,7 @@ def _guessed(liver: Liver, random: bool, seed: int, trials: range) -> FloatArray
 
 
 def _oracle(liver: Liver, seed: int, trials: int) -> dict[str, FloatArray]:
-    """Return the PNR of the allocation that Theorem 7 makes with the true directions."""
+    """Return the power-to-noise ratio of Theorem 7's allocation for the true directions."""
     problem, budget = liver.problem(ORACLE.allocation or UNIFORM), Budget(EPSILON, 1 / PRIVATE)
     calibration = ORACLE.mechanism.calibrate(problem, budget)
     return noise_facts(liver, ORACLE.mechanism, calibration, seed, trials)

@@ -30,7 +30,7 @@ HELD, ONE = "half width that holds the rows", "half width 1, not private"
 EVERY = "all 13,197 rows, half width that holds them"
 HALVES = (HELD, ONE, EVERY)
 EQUAL = 0.5
-"""At tau = 2/4 two favoured features of four get no more than the others: equal shares."""
+"""At tau = 2/4 the two favoured features of four get the same share as the others."""
 
 THEOREM_2 = parse_variant("mvg")
 THEOREM_3 = parse_variant("mvg[theorem=3]")
@@ -44,7 +44,7 @@ GAUSSIAN, LAPLACE = parse_variant("analyze_gauss"), parse_variant("laplace")
 EXPONENTIAL, SKETCH = parse_variant("ppca"), parse_variant("jl_transform")
 ADDED = tuple(parse_variant(key) for key in ("gaussian", "laplace_tight", "wishart_difference"))
 ALIKE = (ADDED[0], ADDED[2])
-"""Those whose noise has one std along every direction."""
+"""Mechanisms whose noise has the same std along every direction."""
 PLAIN = (NON_PRIVATE, RANDOM, GAUSSIAN, SKETCH, LAPLACE, EXPONENTIAL, *ADDED)
 
 NAMES = {
@@ -58,7 +58,7 @@ NAMES = {
     LAPLACE: "Laplace (2d/(n epsilon) on each entry)",
     EXPONENTIAL: "Exponential (Chaudhuri et al.: PPCA)",
 }
-"""The paper's names of its rows; others go by their labels."""
+"""The paper's names of the table's rows; other rows use mechanism labels."""
 
 SINGULAR = "left singular vectors"
 RAW_LOSS = f"{LOSS}, {SINGULAR}"
@@ -76,14 +76,14 @@ REPORTED = {
     LAPLACE: Stated(0.2432, 0.0177, ROUNDING),
     EXPONENTIAL: Stated(0.1742, 0.0188, ROUNDING),
 }
-"""Table 4 in units of the file, squared: a tenth of the printed numbers."""
+"""Table 4 in squared units of the file, a tenth of the printed numbers."""
 
 _MORE = {DIRECTIONAL: 50}
-"""How many times the draws: at the same spent epsilon shapes differ by some hundredths."""
+"""Factors on the number of releases; at the same epsilon, shapes differ by a few hundredths."""
 
 
 class MovementPart(Part):
-    """One mechanism on one cube."""
+    """One mechanism on one cube of values."""
 
     mechanism: str = ""
     half: str = HELD
@@ -91,18 +91,18 @@ class MovementPart(Part):
 
 
 def name_of(mechanism: Mechanism) -> str:
-    """Return the name of a row."""
+    """Return the name of the table row for a mechanism."""
     return NAMES.get(mechanism, mechanism.label)
 
 
 class MvgTable4(Experiment):
-    """Delta-rho of the first component; see `info`."""
+    """Loss Delta-rho of the first component; see `info`."""
 
     pictures: ClassVar = {"tau": (LOSS, *(Series(name_of(one), one.key) for one in SHAPED))}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each mechanism and cube."""
-        draws = 200 if effort is Effort.QUICK else 2_000  # the paper: 100
+        """Return one part of the experiment for each mechanism and cube."""
+        draws = 200 if effort is Effort.QUICK else 2_000  # The paper uses 100 simulations.
         more = {} if effort is Effort.QUICK else _MORE
         parts: list[Part] = [
             MovementPart(DATA, mechanism.text, half, draws * more.get(mechanism, 1))
@@ -114,16 +114,16 @@ class MvgTable4(Experiment):
         return parts
 
     def shared(self, data: str) -> dict[bool, Movement]:
-        """Return the second moment of the paper's centred rows, and of all."""
+        """Return the second moments of the paper's centred rows and of all rows."""
         return {first: Movement.load(first) for first in (True, False)}
 
     def run(self, part: MovementPart, shared: dict[bool, Movement], seed: int) -> Measurements:
-        """Return the loss of a mechanism, at every tau where it has one."""
+        """Return the loss of a mechanism, at every tau if it has one."""
         return _measured(shared[part.half != EVERY], part, seed)
 
 
 def _measured(shared: Movement, part: MovementPart, seed: int) -> Measurements:
-    """Return the loss of one mechanism on some rows."""
+    """Return the loss of one mechanism on the given rows."""
     mechanism = parse_variant(part.mechanism)
     if mechanism in SHAPED:
         return _shaped(shared, mechanism, part, seed)
@@ -167,5 +167,5 @@ def _stds(
     moment = shared.measured(1.0 if half == ONE else shared.half).moment
     calibration = mechanism.calibrate(problem, shared.budget(EPSILON))
     stds = mechanism.noise_along(moment, calibration, Draws.trials(seed, mechanism.key, [0]))
-    assert stds is not None  # so for every mechanism that is asked
+    assert stds is not None  # All mechanisms in this table state their stds.
     return stds

@@ -42,7 +42,7 @@ ROWS = (
     Row("Laplace", LAPLACE),
 )
 EQUAL = len(RIGHT) / 21
-"""At this tau the favoured three of 21 features get no more than the others."""
+"""At this tau the three favoured features of 21 get the same share as the others."""
 COVARIANCE = "Gaussian, exact, on the covariance"
 BIASED = "noise covariance left in"
 BIASED_RSS = f"{RSS}, {BIASED}"
@@ -63,7 +63,7 @@ OTHER_UNITS = "random guess in other units"
 
 
 class CtgPart(Part):
-    """One kind of noise in one reading; or, by its name alone, a baseline."""
+    """One kind of noise in one reading, or a baseline that needs only its name."""
 
     row: str = ""
     reading: str = ""
@@ -76,8 +76,8 @@ class MvgTable5(Experiment):
     pictures: ClassVar = {"tau": (RSS, *(row.name for row in ROWS if row.tried))}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each kind of noise and reading."""
-        draws = 20 if effort is Effort.QUICK else 4_000  # the paper: 100
+        """Return one part of the experiment for each kind of noise and reading."""
+        draws = 20 if effort is Effort.QUICK else 4_000  # The paper uses 100 releases.
         parts: list[Part] = []
         for reading in READINGS:
             parts += [CtgPart(DATA, name, reading, draws) for name in (RANDOM, BASIS, NON_PRIVATE)]
@@ -86,17 +86,17 @@ class MvgTable5(Experiment):
         return [*parts, CtgPart(DATA, OTHER_UNITS, "", draws)]
 
     def shared(self, data: str) -> Ctg:
-        """Return the rows: Laplace noise on rows needs them."""
+        """Return the rows, which Laplace noise on rows needs."""
         return Ctg.load()
 
     def run(self, part: CtgPart, shared: Ctg, seed: int) -> Measurements:
-        """Return the loss of one kind of noise, at every tau where it has one."""
+        """Return the loss with one kind of noise, at every tau if it has one."""
         reading, draws = part.reading, part.draws
         d = len(shared.columns)
         if part.row == OTHER_UNITS:
             return _other_units(shared, seed)
         if part.row == RANDOM:
-            # far more than the paper's draws: everything is set beside its mean
+            # There are more random orders than in the paper: each loss is compared with their mean.
             exact = descending(shared.moment(reading).A[None])[0]
             frames = random_orders(exact, max(1_000, 5 * draws), seed)
         elif part.row == BASIS:
@@ -112,7 +112,7 @@ class MvgTable5(Experiment):
 
 
 def _noisy(shared: Ctg, row: Row, part: CtgPart, seed: int) -> Measurements:
-    """Return the loss, the noise on a cell, what it spends and the PNR of one kind of noise."""
+    """Return the loss, std on an entry, used epsilon and PNR of one kind of noise."""
     reading, mechanism = part.reading, row.mechanism
     moment = shared.moment(reading)
     found = {}
@@ -126,7 +126,7 @@ def _noisy(shared: Ctg, row: Row, part: CtgPart, seed: int) -> Measurements:
             losses[BIASED_RSS] = descending(release.raw)
             variances = mechanism.shape(calibration, None)[0]
         else:
-            # Laplace noise of scale b has the variance 2 b^2
+            # Laplace noise of scale b has the variance 2 b^2.
             factor = 2.0 if mechanism == LAPLACE else 1.0
             variances = np.full(moment.d, factor * calibration.scale**2)
         for quantity, frames in losses.items():
@@ -151,7 +151,7 @@ _UNITS_TRIED = (
 
 
 def _other_units(shared: Ctg, seed: int) -> Measurements:
-    """Return the loss of random directions under other preprocessings."""
+    """Return the loss of random directions with other ways of preprocessing."""
     raw, rows = shared.raw, shared.rows
     largest = raw / np.abs(raw).max(axis=0)
     centred = rows - rows.mean(axis=0)

@@ -57,7 +57,7 @@ def _problem(name: str) -> Problem:
 
 
 def _tails(cases: int, seed: int) -> Drawn:
-    """Return the exact probability of a squared norm beyond Lemma 1's zeta, over delta."""
+    """Return the exact probability that a squared norm exceeds Lemma 1's zeta, over delta."""
     from scipy import stats
 
     found = {}
@@ -79,7 +79,7 @@ def _spent(cases: int, seed: int) -> Drawn:
 
 
 def _compared(cases: int, seed: int) -> Drawn:
-    """Return where Theorem 3 allows at least Theorem 2's precision, at random settings."""
+    """Return whether Theorem 3 allows at least Theorem 2's precision, at random settings."""
     rng = generator(seed, "reproduce", "mvg", "Theorem 4")
     held: dict[str, list[float]] = {HELD: [], LATER: []}
     for _ in range(cases):
@@ -99,9 +99,9 @@ def _compared(cases: int, seed: int) -> Drawn:
             )
             for theorem in ("2", "3")
         )
-        # the two conditions of the theorem; where neither is met it says nothing
+        # The theorem has two conditions. If neither holds, it makes no statement about this case.
         met = sensitivity <= gamma or r > 12
-        # equal ones count: only the last digits may differ
+        # Two equal sides may differ in the last digits, so the comparison tolerates rounding.
         held[HELD if met else LATER].append(float(three >= two * (1 - 1e-12)))
     found: Drawn = {Point("Theorem 4", "", name): values for name, values in held.items() if values}
     first = next(
@@ -114,23 +114,22 @@ def _compared(cases: int, seed: int) -> Drawn:
 
 
 def _budgets(cases: int, seed: int) -> Drawn:
-    """Return the left side of each condition over its right side, for random shares."""
+    """Return each condition's left side over its right side, for random shares."""
     rng = generator(seed, "reproduce", "mvg", "Theorems 5 and 6")
     found: dict[str, list[float]] = {"Theorem 5": [], "Theorem 6": []}
     for _ in range(cases):
         name = list(QUERIES)[int(rng.integers(len(QUERIES)))]
         d, n, _ = QUERIES[name]
         chosen = tuple(int(i) + 1 for i in rng.permutation(d)[: int(rng.integers(1, d))])
-        # any direction may be favoured, and by any share
         allocation = Allocation("binary", chosen=chosen, tau=float(rng.uniform(0.05, 0.95)))
         problem = replace(_problem(name), allocation=allocation)
         budget = _budget(name, float(np.exp(rng.uniform(-2, 3))))
-        # Algorithm 1: Psi = I_n
+        # In Algorithm 1, Psi is the identity matrix I_n.
         one = ROWS_QUERY.calibrate(problem, budget)
         norm = float(np.linalg.norm(1 / ROWS_QUERY.shape(one, None)[0]))
-        # the other side is the identity, whose precision has the norm sqrt(n)
+        # Psi is the identity matrix, whose precision has the norm sqrt(n).
         found["Theorem 5"].append(norm * math.sqrt(n) / one.values["bound"])
-        # Algorithm 2: Psi = Sigma, and its precision is the bound itself
+        # In Algorithm 2, Psi is Sigma, and the precision equals the bound itself.
         two = MOMENT.calibrate(problem, budget)
         norm = float(np.linalg.norm(1 / MOMENT.shape(two, np.eye(d), None)[0]))
         bound = precision_of_theorem(
@@ -147,21 +146,21 @@ def _budgets(cases: int, seed: int) -> Drawn:
 
 
 def _filled(cases: int, seed: int) -> Drawn:
-    """Return how Theorem 7's allocation does on the budgets of Problems 2 and 1."""
-    # a stream for each theorem, so that one more case of another moves no number here
+    """Return how well Theorem 7's allocation does on the budgets of Problems 2 and 1."""
+    # Each theorem has its own random stream, so more cases of one change no numbers elsewhere.
     rng = generator(seed, "reproduce", "mvg", "Theorem 7")
     best, negative, worse = [], [], []
     for _ in range(cases):
         gains = np.exp(rng.uniform(-2, 2, SPECTRUM))
         total = float(np.exp(rng.uniform(-3, 3)))
         filled = water_filling(gains, total)
-        # all on the same budget, so that only the shape is compared
+        # All allocations have the same budget, so that the comparison concerns only their shapes.
         rivals = total * rng.dirichlet(np.ones(SPECTRUM), RIVALS)
         best.append(float(_pnr(gains, filled) >= _pnr(gains, rivals).max() - 1e-12))
-        # the printed formula's water level, without the stop at 0 that it leaves out
+        # The water level follows the printed formula, which allows negative shares.
         level = (total + float((1 / gains).sum())) / SPECTRUM
         negative.append(float((level - 1 / gains).min() < 0))
-        # Algorithm 1 spends sum x^2 = P; theta_i = x_i^2/P in Theorem 7's proportions
+        # Algorithm 1 has sum x^2 = P and theta_i = x_i^2/P. Theorem 7 gives the proportions of x.
         scaled = filled * (total / float(np.linalg.norm(filled)))
         worse.append(float(_pnr(gains, scaled) / _pnr(gains, _two_norm(gains, total))))
     values = {BEST: best, NEGATIVE: negative, WORSE: worse}
@@ -177,8 +176,8 @@ def _pnr(gains: FloatArray, precision: FloatArray) -> FloatArray:
 def _two_norm(gains: FloatArray, total: float) -> FloatArray:
     """Return the x >= 0 with 2-norm ``total`` that maximises the sum of log(1 + gains x).
 
-    At the maximum gains/(1 + gains x) = 2 m x, so x = (sqrt(1 + 2 gains^2/m) - 1)/(2 gains),
-    which falls in m.
+    At the maximum gains/(1 + gains x) = 2 m x, so x = (sqrt(1 + 2 gains^2/m) - 1)/(2 gains), which
+    decreases in m.
     """
     from scipy.optimize import brentq
 
@@ -199,5 +198,5 @@ class MvgTheorems(StatementsExperiment):
     draws = (100, 1_000)
 
     def source(self, seed: int, what: str) -> int:
-        """Return the seed: each names its own stream."""
+        """Return the seed; each function names its own random stream."""
         return seed

@@ -1,4 +1,4 @@
-"""Chanyaswad et al. 2018, Tables 3 to 5: what would have to be run for the printed figures."""
+"""Chanyaswad et al. 2018, Tables 3 to 5: settings that would give the printed figures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpviz.papers.solve import UNIT, Change, SolvePart, implied, read_as
 from dpviz.simulation.simulate import Named, Trials, simulate, simulate_tables
 
 TAU = TAUS[2]
-"""Of those that the paper tries: for a solution one is enough."""
+"""One tau of the paper; a solution needs only one."""
 
 N, ALPHA, HALF, NOISE = "n", "epsilon", "half width of the cube", "factor on the noise"
 TAIL, SPLIT, WHOLE = "the tight tail", "one split of the patients", "all 13,197 rows"
@@ -60,10 +60,10 @@ FIVE: Mapping[str, str] = {
 
 
 class MvgWhatWasRun(Experiment):
-    """The single changes that yield the printed figures; see `info`."""
+    """Single changes that yield the printed figures; see `info`."""
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return one part for each row and change."""
+        """Return one part of the experiment for each table row and change."""
         few = effort is Effort.QUICK
         parts: list[Part] = []
         for row, mechanism in FOUR.items():
@@ -82,7 +82,7 @@ class MvgWhatWasRun(Experiment):
         return parts
 
     def shared(self, data: str) -> Any:
-        """Return what the table on one data set needs."""
+        """Return the data that the table needs on one data set."""
         if data == _liver.DATA:
             return _liver.Liver.load()
         if data == _ctg.DATA:
@@ -90,9 +90,9 @@ class MvgWhatWasRun(Experiment):
         return {first: _shared.Movement.load(first) for first in (True, False)}
 
     def run(self, part: SolvePart, shared: Any, seed: int) -> Measurements:
-        """Return what one change has to be, or the figure in another reading."""
+        """Return the required value of one change, or the figure in another reading."""
         if part.change == UNIT:
-            return read_as(part.row, UNIT, 1.0, 1.0)  # follows from what is printed and measured
+            return read_as(part.row, UNIT, 1.0, 1.0)  # Printed and measured values give the unit.
         if part.data == _shared.DATA:
             return _movement_row(shared, part, seed)
         if part.data == _liver.DATA:
@@ -103,7 +103,7 @@ class MvgWhatWasRun(Experiment):
 def _movement_row(
     shared: Mapping[bool, _shared.Movement], part: SolvePart, seed: int
 ) -> Measurements:
-    """Return what a change of Table 4 has to be."""
+    """Return the value of a change that would give a figure of Table 4."""
     movement, mechanism = shared[True], FOUR[part.row]
 
     def lost(
@@ -135,7 +135,7 @@ def _reading(part: SolvePart, mean: Mean) -> Measurements:
 
 
 def _liver_row(liver: _liver.Liver, part: SolvePart, seed: int) -> Measurements:
-    """Return the factor on the noise that a ratio of Table 3 takes, or its range over splits."""
+    """Return the noise factor that gives a ratio of Table 3, or the ratio's range over splits."""
     two, name = part.row.startswith("s10"), THREE[part.row]
     seen = liver.only(_liver.RIGHT) if two else liver
     reported = section10.REPORTED[section10.TWO, name] if two else _liver.REPORTED[name]
@@ -158,14 +158,14 @@ def _liver_row(liver: _liver.Liver, part: SolvePart, seed: int) -> Measurements:
 
 
 def _least(row: Row) -> float:
-    """Return how far down the noise is tried: that of the theorems is far above any other."""
+    """Return the least noise factor to try; the theorems' noise is far larger than other noise."""
     return 1e-8 if row.mechanism == _liver.MVG else 1e-4
 
 
 def _errors(
     liver: _liver.Liver, row: Row | None, factor: float, trials: int, seed: int
 ) -> list[float]:
-    """Return the errors of what is learned from rows with a multiple of a row's noise."""
+    """Return the errors after training on rows with a multiple of a table row's noise."""
     calibration = None
     if row is not None:
         allocation = row.allocation or UNIFORM
@@ -187,16 +187,16 @@ def _errors(
 
 
 def _times(calibration: Calibration, factor: float) -> Calibration:
-    """Return a calibration whose noise has the same shape and a multiple of its stds."""
+    """Return a calibration whose noise has the same shape and a multiple of the stds."""
     values = dict(calibration.values)
-    if "precision" in values:  # variances are 1/sqrt(theta P), and P is B^2/n
+    if "precision" in values:  # A variance is 1/sqrt(theta P), and P = B^2/n.
         values["bound"] /= factor**2
         values["precision"] /= factor**4
     return replace(calibration, scale=calibration.scale * factor, values=values)
 
 
 def _ctg_row(ctg: _ctg.Ctg, part: SolvePart, seed: int) -> Measurements:
-    """Return the factor on the noise that a share of Table 5 takes."""
+    """Return the noise factor that would give a share of Table 5."""
     (row,) = (row for row in five.ROWS if row.name == FIVE[part.row])
     moment, budget = ctg.moment(_ctg.CENTRED), ctg.budget(EPSILON)
     exact = _ctg.descending(moment.A[None])[0]

@@ -1,1 +1,1 @@
-"""Xu et al. 2019, redone: one file an experiment."""
+"""Experiments of Xu et al. 2019: one file for each experiment."""

@@ -1,4 +1,4 @@
-"""What Xu, Yang and Bai 2019 say, and how each statement is looked at."""
+"""Statements of Xu, Yang and Bai 2019, each statement with its test."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ Curve = dict[float, Mean]
 
 
 TWICE_D = Expression(lambda view: 2 * float(view.panel.removeprefix("d = ")))
-"""Of a panel that is named by its dimension."""
+"""Twice the dimension that a panel's name states."""
 
 
 def _from_k(curve: Curve, view: View) -> Curve:
-    """Return the curve from the k of 85 % of the variance on, where a table has one."""
+    """Return the curve from the least k with 85 % of the variance on, if a table has such a k."""
     least = facts(view).k
     return {x: mean for x, mean in curve.items() if x >= least}
 
@@ -57,17 +57,17 @@ THETA = along(_shared.SIMULATED, _shared.THETA)
 def _scaled_theta(view: View) -> Curve:
     factor = BY_LABEL[view.panel].noise
     curve = THETA(view)
-    chosen = curve if view.panel in _shared.BY_SHAPE else _from_k(curve, view)
-    return {x: mean * factor for x, mean in chosen.items()}
+    base = curve if view.panel in _shared.BY_SHAPE else _from_k(curve, view)
+    return {x: mean * factor for x, mean in base.items()}
 
 
 def _eta(epsilons: Sequence[float]) -> Callable[[View], Curve]:
-    """Return the look at eta; where the data is absent at the most that it can be on any table.
+    """Return the curve of eta or, if the data is absent, an upper bound that holds for any table.
 
     No row is longer than 1 and Z1 projects rows, so ||Z1 - X||^2 is at most n. Z2 - X is at least
-    as long as E2, of n k entries of variance 2 (2d/epsilon)^2. So eta is at most
-    epsilon/(2d sqrt(2k)), whatever the table; most at k 1. (The length of E2 has a standard
-    deviation of sqrt(5/(4 n k)) of itself, below 3 % at these n.)
+    as long as E2, whose n k entries have variance 2 (2d/epsilon)^2. So eta is at most epsilon/(2d
+    sqrt(2k)) on any table; the bound is largest at k = 1. (The length of E2 has a relative standard
+    deviation of sqrt(5/(4 n k)), below 3 % at these n.)
     """
 
     def eta(view: View) -> Curve:
@@ -89,12 +89,12 @@ def _scaled_eta(factor: str, epsilons: Sequence[float]) -> Callable[[View], Curv
     def scaled(view: View) -> Curve:
         curve = _eta(epsilons)(view)
         absent = curve == _most_eta(view, epsilons)
-        chosen = _from_k(curve, view) if factor == "by_k" and len(curve) > 1 else curve
+        base = _from_k(curve, view) if factor == "by_k" and len(curve) > 1 else curve
         times: float = getattr(BY_LABEL[view.panel], factor)
-        found = {x: mean * times for x, mean in chosen.items()}
-        if absent and max(mean.value for mean in found.values()) >= 1:
-            raise Absent  # that it may be so much says nothing against a lower one
-        return found
+        product = {x: mean * times for x, mean in base.items()}
+        if absent and max(mean.value for mean in product.values()) >= 1:
+            raise Absent  # If the bound is this large, it does not rule out a lower eta.
+        return product
 
     return scaled
 
@@ -116,19 +116,19 @@ def _accuracies(label: str) -> Expression:
 
 
 def _way(error: Callable[[Mechanism], Expression]) -> Expression:
-    """Return how far LIP's error lies from the least one towards a random subspace's."""
+    """Return LIP's error on a scale from the least error (0) to a random subspace's error (1)."""
     return (error(LIP) - error(EXACT)) / (error(RANDOM) - error(EXACT))
 
 
 def _way_at_k(view: View) -> Mean:
     k = float(facts(view).k)
-    found: Mean = _way(lambda mechanism: at(mechanism.label, _shared.ERROR, k))(view)
-    return found
+    way: Mean = _way(lambda mechanism: at(mechanism.label, _shared.ERROR, k))(view)
+    return way
 
 
 AG, LIPS, PURE = (_accuracy(m.label) for m in (figure5.AG, LIP, DIFFERENCE))
 LEFT_OPEN = (AG - PURE) / (AG - LIPS)
-"""What the best pure mechanism leaves of the gap between AG and LIP."""
+"""Share of the gap between AG and LIP that remains with the best pure mechanism."""
 
 
 def _variances(view: View) -> Curve:
@@ -142,7 +142,7 @@ def _rising(label: str) -> Look:
 
 
 def _told(name: str) -> Look:
-    """Return the look at what a test tells of two neighbours, over the most that it may."""
+    """Return the test of an attack's advantage on two neighbours, over the largest allowed."""
     return Look(AtMost(at(name, statements.ADVANTAGE)), [statements.EPSILON_PANEL])
 
 
@@ -167,7 +167,7 @@ SAID = declared(
         "theorem-3": Look(Below(_variances, 1.0), ["Theorem 3"]),
         "theta-order": Look(
             tuple(
-                # at d = 10 the norm of E1 varies enough to bend the slope by some hundredths
+                # At d = 10 the norm of E1 varies, so the slope may err by some hundredths.
                 Power(along(axis, theorems.VARIANCES), power, slack=0.05)
                 for axis, power in theorems.POWERS.items()
             ),
@@ -236,4 +236,4 @@ SAID = declared(
         "good-utility": Look(Below(_way_at_k, 0.5), LABELS),
     },
 )
-"""In printing order."""
+"""Statements in printing order."""

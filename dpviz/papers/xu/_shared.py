@@ -1,13 +1,13 @@
-"""What the five figures of Xu, Yang and Bai 2019 share.
+"""Shared code of the five figures of Xu, Yang and Bai 2019.
 
-LIP is the mechanism ``laplace``, LOP is ``laplace_output``. With W the first k
-eigenvectors of LIP's noisy matrix and V those of A, the paper's tables are
-Z1 = X W W' and Z2 = (X V + E2) V'.
+LIP is the mechanism ``laplace``, and LOP is ``laplace_output``. W and V hold the first k
+eigenvectors of LIP's noisy matrix and of A. The paper's tables are Z1 = X W W' and Z2 = (X V + E2)
+V'.
 
 The ratio eta of Xu, Yang and Bai 2019, Figures 3 and 4: error of LIP over error of LOP.
 
-Neither error needs the rows, only A and noise. With W the first k components of
-LIP (orthonormal columns) and V the exact ones:
+Neither error needs the rows: A and the noise are enough. With W the first k components of LIP
+(orthonormal columns) and V the exact components:
 
 - X - Z1 = X (I - W W'), so ||Z1 - X||^2 = n (tr A - tr W'AW).
 - Z2 - X = E2 V' - X (I - VV'). The terms are orthogonal, as
@@ -41,17 +41,17 @@ from dpviz.simulation.simulate import Cell
 
 LIP, LOP = parse_variant("laplace"), parse_variant("laplace_output")
 RANDOM, EXACT = parse_variant("random_projection"), parse_variant("non_private")
-ALPHA = 0.85  # least share of the variance that k components must have
+ALPHA = 0.85  # Least share of the variance that the first k components must have.
 
-DELTA = 1e-6  # of the mechanisms that have one, in Figures 3 and 4; the paper states none
+DELTA = 1e-6  # Delta in Figures 3 and 4 for mechanisms that need one. The paper states none.
 
 LIMIT = "1 / the paper's factor"
 HELD = "share of the variance that k components hold"
 _ROWS, _FEATURES, _K = "rows", "features", "k for 85 % of the variance"
 
 
-_FULL = 100  # runs, as in the paper
-_ENTRIES = 1 << 20  # noise entries drawn at a time, so that memory does not grow with n
+_FULL = 100  # Number of runs, which is the same as in the paper.
+_ENTRIES = 1 << 20  # Number of noise entries simulated at a time: memory does not grow with n.
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class XuData:
     Attributes
     ----------
     key : str
-        Of the remote data set.
+        Key of the remote data set.
     label : str
-        The paper's name for it.
+        Name of the data set in the paper.
     noise, by_k, by_epsilon : float
         Factors by which the paper multiplies theta in Figures 1 and 2, and eta
         in Figures 3 and 4.
@@ -88,14 +88,14 @@ BY_LABEL = {data.label: data for data in SETS}
 
 
 class Runs(Part):
-    """Some of the runs on one data set.
+    """Some of the simulation runs on one data set.
 
     Attributes
     ----------
     mechanism : str
-        Text of the variant whose components or noise are drawn.
+        Text of the mechanism variant whose components or noise are simulated.
     first, count : int
-        Numbers of the runs.
+        Numbers of the simulation runs.
     """
 
     mechanism: str = ""
@@ -104,7 +104,7 @@ class Runs(Part):
 
     @property
     def runs(self) -> range:
-        """Numbers of the runs."""
+        """Numbers of the simulation runs."""
         return range(self.first, self.first + self.count)
 
 
@@ -115,7 +115,7 @@ def run_parts(
     quick: int = 5,
     block: int = 20,
 ) -> list[Runs]:
-    """Return parts of at most ``block`` runs each, the first of every data set first."""
+    """Return parts of at most ``block`` runs each; the first part of every data set comes first."""
     total = quick if effort is Effort.QUICK else _FULL
     return [
         Runs(
@@ -131,15 +131,15 @@ def run_parts(
 
 
 def prepared(table: Table) -> Prepared:
-    """Return a table prepared as the paper says: centred, no row longer than 1."""
+    """Return a table prepared as in the paper: centred, with no row longer than 1."""
     return prepare(table, Settings(table=table.name, center="mean", row_bound="max"))
 
 
 class MomentsExperiment(Experiment):
-    """What Figures 1 to 4 have in common: they need second moments only."""
+    """Base of Figures 1 to 4, which need second moments only."""
 
     def shared(self, data: str) -> Measured | None:
-        """Return the second moment of a data set; None for what is known by its shape."""
+        """Return the second moment of a data set, or None if only its shape is known."""
         if not data:
             return None
         return prepared(remote.load(data, download=False)).light()
@@ -148,32 +148,32 @@ class MomentsExperiment(Experiment):
 def least_k(eigenvalues: FloatArray, share: float = ALPHA) -> int:
     """Return the least k whose components have a share of the variance (paper, equation 3).
 
-    Below d in any case: with all components there is nothing to project.
+    The result is always below d, because all d components leave no variance to lose.
     """
     shares = np.cumsum(eigenvalues) / eigenvalues.sum()
     return min(int(np.searchsorted(shares, share)) + 1, len(eigenvalues) - 1)
 
 
 def k_values(d: int, k: int) -> list[int]:
-    """Return the k to draw: from 1 to three times the paper's, below d."""
-    # even on a logarithm, as the first components change most
+    """Return the k to simulate: from 1 to three times the paper's k, below d."""
+    # Values of k are chosen on a log scale, because the results change most at small k.
     spread = np.geomspace(1, min(3 * k, d - 1), 7).round().astype(int)
     return sorted({*spread.tolist(), k})
 
 
 def problem_of(measured: Measured, k: int, n: int | None = None) -> Problem:
-    """Return the problem: the paper's neighbours differ in one record."""
+    """Return the problem; the paper's neighbours differ in one record."""
     n = measured.n if n is None else n
     return Problem(n, measured.d, k, Relation.REPLACE, measured.domain)
 
 
 def output_norms(data: str, n: int, k: int, seed: int, runs: range) -> FloatArray:
-    """Return ||E2||_F of LOP at scale 1, shape (runs,): all n k entries are drawn."""
+    """Return ||E2||_F of LOP at scale 1, shape (runs,), from all n k simulated entries."""
     squares = np.zeros(len(runs))
     for place, run in enumerate(runs):
         rng = generator(seed, "reproduce", "xu", data, LOP.key, n, k, run)
         for start in range(0, n * k, _ENTRIES):
-            # The size of a Lap(1) entry is a standard exponential; its sign is squared away.
+            # The absolute value of a Laplace number is exponential. Its sign cancels in the square.
             sizes = rng.standard_exponential(min(_ENTRIES, n * k - start))
             squares[place] += sizes @ sizes
     norms: FloatArray = np.sqrt(squares)
@@ -182,7 +182,7 @@ def output_norms(data: str, n: int, k: int, seed: int, runs: range) -> FloatArra
 
 @dataclass(frozen=True)
 class Facts:
-    """What the draws on a data set say of its table."""
+    """Facts on a data set's table, read from its first simulation."""
 
     n: int
     d: int
@@ -190,7 +190,7 @@ class Facts:
 
 
 def facts_draws(label: str, n: int, d: int, k: int) -> dict[Point, FloatArray]:
-    """Return n, d and the paper's k as draws, to be emitted once."""
+    """Return n, d and the paper's k as simulated values, to be stored once."""
     numbers = {_ROWS: n, _FEATURES: d, _K: k}
     return {Point(label, "table", name): np.array([float(x)]) for name, x in numbers.items()}
 
@@ -206,11 +206,11 @@ THETA = "theta = ||E1|| / ||E2||"
 SIMULATED, CLOSED = "simulated", "closed form d/(n sqrt(n k))"
 EPSILON = 1.0
 BY_SHAPE = ("Secom", "Covtype")
-"""Sets that are not at hand: theta needs n, d and k alone, which are published."""
+"""Unavailable data sets; theta needs only n, d and k, which are published."""
 
 
 def input_norms(d: int, seed: int, runs: range) -> FloatArray:
-    """Return ||E1||_F of LIP at scale 1, shape (runs,): the noise that the mechanism draws."""
+    """Return ||E1||_F of LIP at scale 1, shape (runs,), of the simulated noise."""
     noise = symmetric_laplace(Draws.trials(seed, LIP.key, runs), d)
     norms: FloatArray = np.linalg.norm(noise, axis=(1, 2))
     return norms
@@ -219,14 +219,14 @@ def input_norms(d: int, seed: int, runs: range) -> FloatArray:
 def closed_form(n: int, d: int, k: int) -> float:
     """Return the root of E||E1||_F^2 / E||E2||_F^2, at every epsilon.
 
-    The d^2 entries of E1 have variance 2 (2d/(n epsilon))^2 each, and the n k of
-    E2 have 2 (2d/epsilon)^2.
+    Each of the d^2 entries of E1 has variance 2 (2d/(n epsilon))^2, and each of the n k entries of
+    E2 has 2 (2d/epsilon)^2.
     """
     return d / (n * math.sqrt(n * k))
 
 
 class ShapeRuns(Part):
-    """Theta of a set of which n and d are known, without its table."""
+    """Theta of a data set whose n and d are known, without the data set's table."""
 
     shape: str = ""
     count: int = 0
@@ -234,13 +234,13 @@ class ShapeRuns(Part):
     def draws(
         self, seed: int, places: Callable[[int, int], list[tuple[int, int, int]]]
     ) -> Measurements:
-        """Return theta at places that n and d make."""
+        """Return theta at each place, computed from n and d."""
         data, table = BY_KEY[self.shape], remote.sets()[self.shape]
         units, found = input_norms(table.d, seed, range(self.count)), {}
         for n, k, x in places(table.n, table.d):
             problem = Problem(n, table.d, k, Relation.REPLACE, Domain.ball(table.d))
             inside, outside = (m.calibrate(problem, Budget(EPSILON)).scale for m in (LIP, LOP))
-            # the mean of n k squared entries; drawn, they vary by less than a part in 10,000
+            # The norm is computed from its mean: simulated norms vary by less than 1 in 10,000.
             norm = outside * math.sqrt(2 * n * k)
             found[Point(data.label, SIMULATED, THETA, float(x))] = inside * units / norm
             closed = np.array([closed_form(n, table.d, k)])
@@ -251,7 +251,7 @@ class ShapeRuns(Part):
 
 
 def shape_parts(effort: Effort) -> list[ShapeRuns]:
-    """Return one part for each set that is known by its shape."""
+    """Return one part for each data set of which only the shape is known."""
     count = 5 if effort is Effort.QUICK else 100
     return [ShapeRuns("", data.key, count) for data in BY_KEY.values() if data.label in BY_SHAPE]
 
@@ -267,7 +267,7 @@ def theta_draws(
     measured : Measured
     seed : int
     places : sequence of (n, k, x)
-        Rows, components, and the place on the axis.
+        Rows, components, and the value on the axis.
     """
     data = BY_KEY[part.data]
     label = data.label
@@ -290,7 +290,7 @@ def theta_draws(
 
 
 CURVES = (THETA, SIMULATED, CLOSED, LIMIT)
-"""Of Figures 1 and 2: the quantity, and the series that show it."""
+"""Quantity of Figures 1 and 2, and the series that show this quantity."""
 
 
 # The ratio eta of Xu, Yang and Bai 2019, Figures 3 and 4: error of LIP over error of LOP --------
@@ -298,7 +298,7 @@ CURVES = (THETA, SIMULATED, CLOSED, LIMIT)
 ETA = "eta = ||Z1 - X|| / ||Z2 - X||"
 ERROR = "||Z - X|| / ||X||"
 ADDED = (parse_variant("gaussian"), parse_variant("wishart_difference"))
-PROJECTED = (LIP, *ADDED, RANDOM, EXACT)  # those whose components take the place of LIP's
+PROJECTED = (LIP, *ADDED, RANDOM, EXACT)  # The components of these mechanisms replace LIP's.
 
 
 def lop_errors(
@@ -320,9 +320,9 @@ def projected_errors(
     seed: int,
     runs: range,
 ) -> FloatArray:
-    """Return ||X W W' - X||_F, W the first k released components, shape (len(ks), runs).
+    """Return ||X W W' - X||_F for the first k released components W, shape (len(ks), runs).
 
-    One release with the largest k serves all, as components come in order.
+    One release with the largest k serves all values of k, because components come in order.
     """
     budget = Budget(epsilon, DELTA)
     cell = Cell(mechanism, problem_of(measured, max(ks)), budget, seed, runs)
@@ -342,25 +342,25 @@ def eta_draws(
 ) -> Measurements:
     """Return eta and the errors at each k and epsilon.
 
-    The axis is whichever of the two has more than one value.
+    The axis is k or epsilon, whichever has more than one value.
 
     Parameters
     ----------
     part : Runs
-        Its mechanism's components take the place of LIP's.
+        Runs of a mechanism whose components replace LIP's components.
     measured : Measured
     seed : int
     ks, epsilons : sequence
-        One of them of length 1.
+        Values of k and epsilon; one of the two tuples has length 1.
     factor : float
-        The paper's.
+        Factor by which the paper multiplies eta.
     """
     mechanism, label = parse_variant(part.mechanism), BY_KEY[part.data].label
     first = mechanism == LIP and part.first == 0
     length = math.sqrt(measured.n * measured.moment.total)
     found: dict[Point, FloatArray] = {}
     for place, epsilon in enumerate(epsilons):
-        if place == 0 or mechanism not in (RANDOM, EXACT):  # these do not depend on epsilon
+        if place == 0 or mechanism not in (RANDOM, EXACT):  # Epsilon does not affect these errors.
             errors = projected_errors(measured, mechanism, ks, epsilon, seed, part.runs)
         for k, inside in zip(ks, errors, strict=True):
             x = float(k if len(epsilons) == 1 else epsilon)
@@ -377,8 +377,8 @@ def eta_draws(
     return Measurements(found)
 
 
-# Of Figures 3 and 4: a quantity and the series that show it. Baselines by their names are dashed,
-# as one may lie on LIP's line: both are then seen.
+# Figures 3 and 4 show this quantity for these series. The lines of the baselines are dashed, so
+# that one that lies on the line of LIP does not hide it.
 _BASELINES = (RANDOM.label, EXACT.label)
 ETAS = (ETA, *ADDED, LIP, *_BASELINES, LIMIT)
 ERRORS = (ERROR, *ADDED, LIP, LOP, *_BASELINES)

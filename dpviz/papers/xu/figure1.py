@@ -1,4 +1,4 @@
-"""Xu, Yang and Bai 2019, Figure 1: the noise of LIP against that of LOP, along k."""
+"""Xu, Yang and Bai 2019, Figure 1: the noise of LIP relative to LOP's noise, along k."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dpviz.preparation.prepared import Measured
 
 
 class XuFigure1(_xu.MomentsExperiment):
-    """Theta = ||E1||_F / ||E2||_F against k, n fixed."""
+    """Theta = ||E1||_F / ||E2||_F against k, at a fixed n."""
 
     pictures: ClassVar = {"k": _xu.CURVES}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return some runs on each data set."""
+        """Return parts with several runs on each data set."""
         sets = [data for data in _xu.SETS if data.label not in _xu.BY_SHAPE]
         return [*_xu.run_parts(effort, sets), *_xu.shape_parts(effort)]
 

@@ -1,4 +1,4 @@
-"""Xu, Yang and Bai 2019, Figure 3: the error of LIP against that of LOP, along k."""
+"""Xu, Yang and Bai 2019, Figure 3: the error of LIP relative to LOP's error, along k."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ EPSILON = 1.0
 
 
 class XuFigure3(_xu.MomentsExperiment):
-    """Eta = ||Z1 - X||_F / ||Z2 - X||_F against k, epsilon fixed."""
+    """Eta = ||Z1 - X||_F / ||Z2 - X||_F against k, at a fixed epsilon."""
 
     pictures: ClassVar = {"eta-k": _xu.ETAS, "error-k": _xu.ERRORS}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return some runs on each data set with each mechanism's components."""
+        """Return parts with several runs on each data set, with each mechanism's components."""
         return [*_xu.run_parts(effort, mechanisms=_xu.PROJECTED)]
 
     def run(self, part: _xu.Runs, shared: Measured, seed: int) -> Measurements:

@@ -1,4 +1,4 @@
-"""Xu, Yang and Bai 2019, Figure 4: the error of LIP against that of LOP, along epsilon."""
+"""Xu, Yang and Bai 2019, Figure 4: the error of LIP relative to LOP's error, along epsilon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ READINGS = {
     "k for 90 % of the variance": (False, 0.90),
     "k for 95 % of the variance, features scaled to a range of 1, over sqrt(d)": (True, 0.95),
 }
-"""Other readings: whether features are scaled by their range, and the share that k holds."""
+"""Readings of the preparation: whether features are scaled by range, and k's variance share."""
 
 READING_ETA = "eta in another reading"
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -27,13 +27,13 @@ SHOWN = 10.0
 
 
 class ReadingRuns(_xu.Runs):
-    """Some runs at the last epsilon in another reading of the paper's preparation."""
+    """Runs at the last epsilon in another reading of the paper's preparation."""
 
     reading: str = ""
 
 
 def _in_reading(part: ReadingRuns, shared: dict[bool, Measured], seed: int) -> Measurements:
-    """Return eta at the last epsilon in another reading."""
+    """Return eta at the last epsilon in another reading of the preparation."""
     by_range, share = READINGS[part.reading]
     measured = shared[by_range]
     k = _xu.least_k(measured.moment.eigenvalues, share)
@@ -44,12 +44,12 @@ def _in_reading(part: ReadingRuns, shared: dict[bool, Measured], seed: int) -> M
 
 
 class XuFigure4(Experiment):
-    """Eta = ||Z1 - X||_F / ||Z2 - X||_F against epsilon, k fixed."""
+    """Eta = ||Z1 - X||_F / ||Z2 - X||_F against epsilon, at a fixed k."""
 
     pictures: ClassVar = {"eta-epsilon": _xu.ETAS, "error-epsilon": _xu.ERRORS}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return some runs on each data set with each mechanism's components."""
+        """Return parts with several runs on each data set, with each mechanism's components."""
         runs = 5 if effort is Effort.QUICK else 100
         parts: list[Part] = [*_xu.run_parts(effort, mechanisms=_xu.PROJECTED)]
         parts += [
@@ -60,7 +60,7 @@ class XuFigure4(Experiment):
         return parts
 
     def shared(self, data: str) -> dict[bool, Measured]:
-        """Return the second moment of a data set, as it is and with features scaled by range."""
+        """Return the second moments of a data set, without and with features scaled by range."""
         table = remote.load(data, download=False)
         spans = np.ptp(table.rows, axis=0)
         kept = spans > 0
@@ -71,7 +71,7 @@ class XuFigure4(Experiment):
         return {False: _xu.prepared(table).light(), True: prepare(scaled, settings).light()}
 
     def run(self, part: _xu.Runs, shared: dict[bool, Measured], seed: int) -> Measurements:
-        """Return eta along epsilon, or at the last one in another reading."""
+        """Return eta along epsilon, or at the last epsilon in another reading."""
         if isinstance(part, ReadingRuns):
             return _in_reading(part, shared, seed)
         measured = shared[False]

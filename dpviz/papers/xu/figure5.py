@@ -24,7 +24,7 @@ from dpviz.simulation.tasks import Labelled, learner_of, score_projected, split
 
 AG, PPM = parse_variant("analyze_gauss"), parse_variant("noisy_power")
 LONG = parse_variant("noisy_power[steps=20]")
-# lambda_k/(lambda_k - lambda_k+1) ln d steps, the number that the source of PPM asks for
+# The source of PPM requires lambda_k/(lambda_k - lambda_k+1) ln d steps.
 BY_SOURCE = {
     "semeion": parse_variant("noisy_power[steps=186]"),
     "waveform": parse_variant("noisy_power[steps=252]"),
@@ -38,32 +38,32 @@ ADDED = (
 )
 PRIVATE = (LIP, AG, PPM, *ADDED)
 NAMES = {LIP: "LIP", AG: "AG", PPM: "PPM"}
-LEVEL = (RANDOM, EXACT)  # the same at every epsilon
+LEVEL = (RANDOM, EXACT)  # Random projection and exact PCA do not depend on epsilon.
 
 ACCURACY = "accuracy"
 EPSILONS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-LOW, HIGH, TOP = 0.1, 10.0, 1000.0  # where we begin, where Figure 4 ends, where we end
-SOME = 20  # runs of PPM with the steps of its source
-MANY = 250  # at the largest epsilon, where half a point is to be told
-FAR = 100_000.0  # beyond, for what is said of large enough epsilon
+LOW, HIGH, TOP = 0.1, 10.0, 1000.0  # Epsilons: our least, Figure 4's greatest, our greatest.
+SOME = 20  # Number of runs of PPM with the number of steps that its source requires.
+MANY = 250  # Number of runs at the largest epsilon, enough to resolve half a percentage point.
+FAR = 100_000.0  # Epsilon at which statements about a large enough epsilon are tested.
 DELTAS = {"semeion": 4e-4, "waveform": 1e-4}
-"""1/n^1.1 of the training rows, rounded down to one digit: the paper states none."""
+"""Delta is 1/n^1.1 for the training rows, rounded down to one digit; the paper states no delta."""
 
 SHARES = (0.7, 0.3)
 LEARNER = "linear_svm"
-WITHIN = 0.005  # accuracies this near count as matched
+WITHIN = 0.005  # Largest difference of accuracies that count as equal.
 SETS = tuple(data for data in _xu.SETS if data.key in ("semeion", "waveform"))
 
 
 class AccuracyRuns(_xu.Runs):
-    """Some runs of one mechanism on one data set, at these epsilons."""
+    """Runs of one mechanism on one data set, at the given epsilons."""
 
     epsilons: tuple[float, ...] = EPSILONS
 
 
 @dataclass(frozen=True)
 class Shared:
-    """A table, and the k of its own 85 %."""
+    """A table, and the least k for 85 % of its variance."""
 
     table: Table
     k: int
@@ -75,9 +75,9 @@ class XuFigure5(Experiment):
     pictures: ClassVar = {"accuracy": (ACCURACY, *PRIVATE, *LEVEL, SOURCE_RUNS)}
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return some runs of each mechanism on each data set."""
+        """Return parts with several runs of each mechanism on each data set."""
         epsilons = (LOW, HIGH, TOP) if effort is Effort.QUICK else EPSILONS
-        # few runs a part, as each fits a machine and may be interrupted
+        # A part has only few runs, because each run fits a model, and a part may be interrupted.
         runs = _xu.run_parts(effort, SETS, (*LEVEL, *PRIVATE), quick=3, block=10)
         some, many = (3, 3) if effort is Effort.QUICK else (SOME, MANY)
         beyond: tuple[float, ...] = (HIGH, 100.0, TOP)
@@ -99,14 +99,14 @@ class XuFigure5(Experiment):
         ]
 
     def shared(self, data: str) -> Shared:
-        """Return a data set and its k."""
+        """Return a data set and its number of components, k."""
         table = remote.load(data, download=False)
         return Shared(table, _xu.least_k(_xu.prepared(table).moment.eigenvalues))
 
     def run(self, part: AccuracyRuns, shared: Shared, seed: int) -> Measurements:
         """Return the accuracy of each run at each epsilon."""
         mechanism, label = parse_variant(part.mechanism), _xu.BY_KEY[part.data].label
-        # What does not depend on epsilon is drawn once, and shown at each.
+        # If epsilon does not affect a mechanism, one simulation serves every epsilon.
         asked = (HIGH,) if mechanism in LEVEL else part.epsilons
         runs = [accuracies(shared, part.data, mechanism, asked, seed, r) for r in part.runs]
         found = np.broadcast_to(np.stack(runs, axis=1), (len(part.epsilons), part.count))
@@ -130,12 +130,12 @@ def accuracies(
 ) -> FloatArray:
     """Return the accuracy of one run at each epsilon, shape (len(epsilons),).
 
-    The division of the rows is the same for all mechanisms.
+    The split of the rows is the same for all mechanisms.
     """
     table = shared.table
     assert table.labels is not None
     rng = generator(seed, "reproduce", "xu", data, "split", run)
-    # by the stream of the run alone: every mechanism meets the same division
+    # The split depends only on the random stream of the run, so it is equal for all mechanisms.
     inside, outside = split(len(table.rows), SHARES, rng)
     measured = _xu.prepared(replace(table, rows=table.rows[inside], labels=None))
     train, test = (
@@ -147,7 +147,7 @@ def accuracies(
     for epsilon in epsilons:
         budget = Budget(epsilon, DELTAS[data])
         cell = Cell(mechanism, problem, budget, seed, range(run, run + 1))
-        # one trial a cell, named by the run, so that the same noise meets every epsilon
+        # Each setting has one trial with the run's number, so every epsilon has the same noise.
         frames.append(evaluate(cell, measured).release.components[0])
     return score_projected(
         LEARNER,
@@ -161,10 +161,10 @@ def accuracies(
 
 
 def _series(data: str, mechanism: Mechanism) -> str:
-    """Return the name of a mechanism's draws: the source's steps differ by data set."""
+    """Return the name of a mechanism's runs; the steps of PPM's source differ by data set."""
     return SOURCE_RUNS if mechanism == BY_SOURCE[data] else mechanism.label
 
 
 def name(of: Mechanism | str) -> str:
-    """Return the paper's name of a mechanism, or a name as it is."""
+    """Return the paper's name of a mechanism, or a given text unchanged."""
     return of if isinstance(of, str) else NAMES.get(of, of.label)

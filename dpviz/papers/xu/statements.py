@@ -1,4 +1,4 @@
-"""Xu, Yang and Bai 2019: equations, guarantees and side remarks, each looked at by itself."""
+"""Xu, Yang and Bai 2019: equations, guarantees and side remarks, each with its own test."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MAY = math.tanh(EPSILON / 2)
 def _scores(draws: int, seed: int) -> Drawn:
     problem = Problem(1_000, 20, 1, Relation.REPLACE, Domain.ball(20))
     parts = parse_variant("mod_sulq").calibrate(problem, Budget(EPSILON, 1e-6)).parts
-    # what the mechanism says that it does: noise on a matrix is no choice by a score
+    # The parts that a mechanism declares show whether it adds noise to a matrix or uses a score.
     share = sum(not isinstance(part, GaussianPart) for part in parts) / len(parts)
     return {Point("", "MOD-SULQ", BY_SCORE): share}
 
@@ -64,23 +64,23 @@ def _spent(draws: int, seed: int) -> Drawn:
 
 
 def _axes(*counts: int) -> FloatArray:
-    """Return so many rows on each axis, and none on the rest of four."""
+    """Return rows along the first of four axes, with the given number of rows on each axis."""
     found: FloatArray = np.repeat(np.eye(4)[: len(counts)], counts, axis=0)
     return found
 
 
 def _advantages(draws: int, seed: int) -> Drawn:
-    """Return how much more often a test says yes of one table than of its neighbour."""
+    """Return by how much a test says yes more often for one table than for its neighbour."""
     zeroed = _axes(6, 5)
     zeroed[0] = 0.0
     pairs: dict[str, tuple[FloatArray, FloatArray, Callable[[FloatArray, int], bool]]] = {
-        # the first row is zero in one table, and is not in the other
+        # The first row is zero in one of the two tables only.
         "Z1": (
             _axes(6, 5),
             zeroed,
             lambda rows, trial: bool(np.any(_z1(rows, trial, seed)[0] != 0)),
         ),
-        # one row turns the top component from the first axis to the second, which all rows span
+        # One replaced row moves the top component from the first axis to the second axis.
         "Z2": (
             _axes(5, 6),
             _axes(6, 5),
@@ -89,10 +89,10 @@ def _advantages(draws: int, seed: int) -> Drawn:
     }
     found = {}
     for name, (one, other, test) in pairs.items():
-        # neighbours, or the test would tell of nothing
+        # The two tables must be neighbours; otherwise the test would prove nothing.
         assert np.any(one != other, axis=1).sum() == 1
         yes = [
-            # the same streams for both tables: only what the row changes is left
+            # Both tables use the same random streams, so only the changed row makes a difference.
             np.array([float(test(rows, trial)) for trial in range(draws)])
             for rows in (one, other)
         ]
@@ -100,7 +100,7 @@ def _advantages(draws: int, seed: int) -> Drawn:
     problem = Problem(1_000, 20, 1, Relation.REPLACE, Domain.ball(20))
     spent = AG.spent(problem, Budget(EPSILON, 1e-6))
     assert spent is not None
-    # (epsilon, delta) allows delta more, to first order
+    # To first order, a claim of (epsilon, delta) allows delta more advantage than epsilon alone.
     most = math.tanh(spent.epsilon / 2) + spent.delta
     found[Point(EPSILON_PANEL, "AG", ADVANTAGE)] = most / _MAY
     return found
@@ -112,7 +112,7 @@ def _top(matrix: FloatArray, k: int) -> FloatArray:
 
 
 def _z1(rows: FloatArray, trial: int, seed: int, k: int = 1) -> FloatArray:
-    """Return the table that Algorithm 1 publishes."""
+    """Return the table that Algorithm 1 would publish."""
     n, d = rows.shape
     domain, moment = Domain.ball(d), SecondMoment(rows.T @ rows / n, n)
     columns = tuple(f"x{place}" for place in range(d))
@@ -132,14 +132,14 @@ def _noise(rows: FloatArray, trial: int, seed: int, k: int = 1) -> FloatArray:
 
 
 def _z2(rows: FloatArray, trial: int, seed: int, k: int = 1) -> FloatArray:
-    """Return the table that Algorithm 2 publishes."""
+    """Return the table that Algorithm 2 would publish."""
     frame = _top(rows.T @ rows, k)
     table: FloatArray = (rows @ frame + _noise(rows, trial, seed, k)) @ frame.T
     return table
 
 
 def _ratios(draws: int, seed: int) -> Drawn:
-    """Return N1/N2 where d < n, and the Laplace noise over the Gaussian on X'X along d."""
+    """Return N1/N2 for d < n, and Laplace noise over Gaussian noise on X'X, by d."""
     found = {
         Point("", "d < n", RATIO, float(place)): _variances(n, d)
         for place, (n, d) in enumerate(_GRID)
@@ -153,7 +153,7 @@ def _ratios(draws: int, seed: int) -> Drawn:
 
 
 def _variances(n: int, d: int, k: int = 1) -> float:
-    """Return the summed variances of E1 over those of E2, by the scales that are calibrated."""
+    """Return the ratio of the summed variances of E1 and E2, from the calibrated scales."""
     problem = Problem(n, d, k, Relation.REPLACE, Domain.ball(d))
     inside, outside = (m.calibrate(problem, Budget(EPSILON)).scale for m in (LIP, LOP))
     return (d * inside) ** 2 / (n * k * outside**2)
@@ -166,13 +166,13 @@ def _tables() -> dict[str, FloatArray]:
         known = moment.moment_with_rows.rows
         assert known is not None
         rows[name] = known
-    # where any direction is as good, the best subspace is no better than the released
+    # If all directions have equal variance, no subspace is better than the released one.
     rows[EVEN] = np.tile(np.eye(4), (5, 1))
     return rows
 
 
 def _errors(draws: int, seed: int) -> Drawn:
-    """Return both sides of Eq. 29, and how the releases stand to Eq. 31, 34 and 35."""
+    """Return both sides of Eq. 29, and how the releases compare with Eq. 31, 34 and 35."""
     found: Drawn = {}
     for name, rows in _tables().items():
         values = np.linalg.eigvalsh(rows.T @ rows)[::-1]
@@ -186,7 +186,7 @@ def _errors(draws: int, seed: int) -> Drawn:
             second = float(np.linalg.norm(_z2(rows, trial, seed, _K) - rows))
             noise = float(np.linalg.norm(_noise(rows, trial, seed, _K)))
             least = math.sqrt(left)
-            # equal but for the last digits is not above
+            # A value above the bound only by rounding does not count as above it.
             strict.append(float(first > least * (1 + 1e-9)))
             bounds.append(second / (least + noise))
             etas.append(first / second * (1 + noise / least))
@@ -197,11 +197,11 @@ def _errors(draws: int, seed: int) -> Drawn:
 
 
 class XuStatements(StatementsExperiment):
-    """Each statement with the least table that decides it."""
+    """Each statement, tested on the smallest table that decides it."""
 
     looks: ClassVar = (_scores, _spent, _advantages, _ratios, _errors)
     draws = (50, 1_000)
 
     def source(self, seed: int, what: str) -> int:
-        """Return the seed: mechanisms name their streams by it."""
+        """Return the seed; the mechanisms name their own random streams."""
         return seed

@@ -22,7 +22,7 @@ ALL_ENTRIES, COLUMN_SUMS = "largest l1 norm, all entries, times n", "largest col
 FIXED = "largest l1 norm of the change of XV_k, V_k fixed"
 MOVED = "l1 norm of the change of XV_k, V_k computed"
 ROWS, FEATURES, K = 1_001, 4, 1
-SHAPE = (1_000, 20, 5)  # n, d, k where they do not change
+SHAPE = (1_000, 20, 5)  # Values of n, d and k wherever they do not vary.
 AXES = {"n": (250, 500, 1_000, 2_000, 4_000), "k": (2, 4, 8, 16), "d": (10, 20, 40, 80)}
 POWERS = {"n": -3.0, "k": -1.0, "d": 2.0}
 VARIANCES = "N1 / N2, the ratio of summed variances"
@@ -38,8 +38,8 @@ def _pairs(runs: int, seed: int) -> Drawn:
         rng = generator(seed, "reproduce", "xu", "Lemma 1", d)
         pairs = rng.standard_normal((SEARCHES, 2, d))
         first = np.arange(d) < d // 2
-        a, b = math.cos(math.pi / 8), math.sin(math.pi / 8)  # the worst pair known for even d
-        # a search at random comes near the worst pair and never to it
+        a, b = math.cos(math.pi / 8), math.sin(math.pi / 8)  # Worst pair of rows known for even d.
+        # A random search does not reach the worst pair of rows known, so this pair is added.
         worst = np.array([[np.where(first, a, b), np.where(first, b, -a)]])
         pairs = np.concatenate([pairs, worst])
         v, w = np.moveaxis(pairs / np.linalg.norm(pairs, axis=2, keepdims=True), 1, 0)
@@ -60,17 +60,17 @@ def _projections(runs: int, seed: int) -> Drawn:
         rows = rng.standard_normal((SEARCHES, 2, d))
         rows /= np.linalg.norm(rows, axis=2, keepdims=True)
         k = d // 2
-        # any frame: it is fixed beforehand, as the lemma has it
+        # Any frame is allowed here, because the lemma fixes the frame before it sees the rows.
         frames = np.linalg.qr(rng.standard_normal((SEARCHES, d, k)))[0]
         moved = np.abs(((rows[:, 0] - rows[:, 1])[:, None, :] @ frames)[:, 0]).sum(axis=1)
-        # rows along the sum of the columns attain 2 sqrt(k)
+        # Rows along the sum of the frame's columns attain the bound 2 sqrt(k).
         frame = frames[0]
         along = frame.sum(axis=1) / math.sqrt(k)
         most = max(float(moved.max()), float(np.abs(2 * along @ frame).sum()))
         found[Point("Lemma 2", f"d = {d}", FIXED)] = most
     half = ROWS // 2
     before = np.zeros((ROWS, FEATURES))
-    # one row decides which axis holds more of them
+    # One row decides which of two axes has more rows, and so which axis is the top component.
     before[: half + 1, 0] = before[half + 1 :, 1] = 1.0
     after = before.copy()
     after[0] = 0.0
@@ -78,7 +78,7 @@ def _projections(runs: int, seed: int) -> Drawn:
     projected = []
     for rows_ in (before, after):
         top = np.linalg.eigh(rows_.T @ rows_)[1][:, -K:]
-        projected.append(rows_ @ np.abs(top))  # both axes are non-negative: the sign is fixed
+        projected.append(rows_ @ np.abs(top))  # Both axes are nonnegative, which fixes the sign.
     found[Point("Lemma 2", "", MOVED)] = float(np.abs(projected[0] - projected[1]).sum())
     return found
 
@@ -90,7 +90,6 @@ def _variances(runs: int, seed: int) -> Drawn:
     for axis, values in AXES.items():
         for value in values:
             n, d, k = (
-                # one of the three varies, and the others stay
                 value if name == axis else usual
                 for name, usual in zip(("n", "d", "k"), SHAPE, strict=True)
             )
@@ -104,7 +103,7 @@ def _variances(runs: int, seed: int) -> Drawn:
 
 
 def _etas(runs: int, seed: int) -> Drawn:
-    """Return eta of built-in tables along epsilon."""
+    """Return eta of built-in tables, along epsilon."""
     found = {}
     for table in TABLES:
         measured = _xu.prepared(replace(load(table), labels=None)).light()
@@ -117,11 +116,11 @@ def _etas(runs: int, seed: int) -> Drawn:
 
 
 class XuTheorems(StatementsExperiment):
-    """Sensitivities, guarantees and orders as stated; see `info`."""
+    """Sensitivities, guarantees and orders as the paper states them; see `info`."""
 
     looks: ClassVar = (_pairs, _projections, _variances, _etas)
-    draws = (10, 100)  # the paper: 100
+    draws = (10, 100)  # The paper uses 100 runs.
 
     def source(self, seed: int, what: str) -> int:
-        """Return the seed: mechanisms name their streams by it."""
+        """Return the seed; the mechanisms name their own random streams."""
         return seed

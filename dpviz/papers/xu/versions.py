@@ -1,4 +1,4 @@
-"""Xu, Yang and Bai 2019, section 5: which versions of Musk and Waveform were run."""
+"""Xu, Yang and Bai 2019, section 5: versions of Musk and Waveform that the paper may have used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dpviz.preparation.prepared import Measured
 
 ONE, TWO = "version 1", "version 2"
 FOLDERS = {"Musk": {ONE: "musk", TWO: "musk2"}, "Waveform": {ONE: "waveform", TWO: "waveform2"}}
-"""What a folder that the paper names holds."""
+"""Data sets by the folders that the paper names."""
 OF_KEY = {key: (label, name) for label, kept in FOLDERS.items() for name, key in kept.items()}
 READINGS = {
     f"Musk {musk}, Waveform {waveform}": {
@@ -32,9 +32,9 @@ WAY = "way from the least error to a random subspace's"
 
 
 def spread(reading: str) -> float:
-    """Return the largest over the smallest scaled theta of the five sets.
+    """Return the largest over the smallest scaled theta of the five data sets.
 
-    At one k for all, as no other is known without the tables; it cancels.
+    All data sets use the same k, because k cancels and is unknown without the tables.
     """
     sets = remote.sets()
     chosen = READINGS[reading]
@@ -47,19 +47,19 @@ def spread(reading: str) -> float:
 
 
 class XuVersions(_xu.MomentsExperiment):
-    """The statements about Musk and Waveform on both versions of each."""
+    """The statements about Musk and Waveform on both versions of each data set."""
 
     pictures: ClassVar = {
         "theta": (SCALED_THETA, ONE, TWO), "eta": (SCALED_ETA, ONE, TWO), "way": (WAY, ONE, TWO)
     }  # fmt: skip
 
     def parts(self, effort: Effort) -> list[Part]:
-        """Return what sizes tell, then the runs on each version."""
+        """Return a part for the sizes alone, then parts for the runs on each version."""
         runs = 5 if effort is Effort.QUICK else 100
         return [Part(), *(_xu.Runs(key, _xu.LIP.text, 0, runs) for key in OF_KEY)]
 
     def run(self, part: _xu.Runs, shared: Measured | None, seed: int) -> Measurements:
-        """Return the spreads, or the scaled ratios on one version."""
+        """Return the ratios of scaled theta, or the scaled ratios on one version."""
         if shared is None:
             spreads = {Point(each, "", SPREAD): np.array([spread(each)]) for each in READINGS}
             return Measurements(spreads)

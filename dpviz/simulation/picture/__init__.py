@@ -1,1 +1,1 @@
-"""A picture of the rows in a released subspace that may be published: counts, noise, points."""
+"""Pictures: charts of the rows in a released subspace that may be published, from noisy counts."""

@@ -1,29 +1,29 @@
-"""What a published picture asks of the rows, and what that costs.
+"""The sensitivity and privacy accounting of a published picture, a noisy chart of the rows.
 
-Given the released directions and a frame, everything asked of a row is a function of that row and
-of its label, which is part of it. A row of zeros is nobody, and asks for nothing. So
+Given the released directions and a frame, a row contributes a function of that row and of its
+label, which is part of the row. A row of zeros belongs to nobody and contributes nothing. So
 
-* `CELLS`, `SPARSE`: a row is one in one cell of one label. A replaced row takes one from one count
-  and adds one to another: sqrt 2 in l2 and 2 in l1. A row that is zeroed out takes one: 1 and 1.
-  Two rows in two cells attain it.
-* `ELLIPSES`: a row adds (1, z, zz') to the sums of its label, z its place in units of the frame,
-  cut to the unit disk. With zz' as (z1^2, sqrt2 z1 z2, z2^2), whose length is |z|^2, that is at
-  most sqrt 3 long; in l1 it is 1 + |z1| + |z2| + |z|^2 + sqrt2 |z1 z2|, the largest on the diagonal
-  of the disk: 2 + 3/sqrt2. Two rows of two labels differ by sqrt 2 times the first, twice the
-  second. On one axis it is (1, z, z^2): sqrt 3 and 3.
-* A search of the frame asks how many rows lie beyond a place on an axis: one row moves a count by
-  at most 1, under both relations.
-* A scree of a release without variances buys them along its directions, as a release of its own
-  does: `dpviz.preparation.steps` says what one row moves them by.
+* `CELLS`, `SPARSE`: a row adds one to one cell of one label. A replaced row takes one from one
+  count and adds one to another: sensitivity sqrt 2 in l2 and 2 in l1. A zeroed row takes one from
+  one count: 1 and 1. Two rows in two cells attain this.
+* `ELLIPSES`: a row adds (1, z, zz') to the sums of its label. z is its position in units of the
+  frame, clipped to the unit disk. With zz' as (z1^2, sqrt2 z1 z2, z2^2), whose length is |z|^2, the
+  l2 norm is at most sqrt 3. The l1 norm is 1 + |z1| + |z2| + |z|^2 + sqrt2 |z1 z2|, largest on the
+  diagonal of the disk: 2 + 3/sqrt2. Two rows of two labels differ by sqrt 2 times the l2 norm,
+  twice the l1 norm. On one axis, (1, z, z^2) has the norms sqrt 3 and 3.
+* A search for the frame counts the rows beyond a position on an axis: one row moves a count by at
+  most 1, under both relations.
+* If a release has no variances, a scree adds noisy variances along its directions, as a separate
+  release does. `dpviz.preparation.steps` gives their sensitivity.
 
-Each step depends on the rows through what was released before it and its own noise, so Gaussian
-steps compose to the sum of their squared mu and pure ones to the sum of their epsilons, the
-directions' own among them (`dpviz.preparation.account`). Where empty cells are left out a
-row that is alone in its cell shows that by being there: with `THRESHOLD_SHARE` of delta its noisy
-count passes the threshold, and below that nothing tells it from an empty cell. A row replaced by
-another makes one cell empty in either order, so that chance is counted once. A person with m rows
-is alone in at most m cells with at most m rows in each, so the threshold lies m - 1 higher, at an
-m-th of that chance for each cell; each other answer moves by m times what one row moves it
+Each step depends on the rows, on what was released before it and on its own noise. So Gaussian
+steps compose to the sum of their squared mu and pure steps to the sum of their epsilons, directions
+included (`dpviz.preparation.account`). If empty cells are left out, a row alone in its cell is
+exposed when the cell appears. With probability `THRESHOLD_SHARE` of delta its noisy count passes
+the threshold; below it, nothing distinguishes the cell from an empty one. A row replaced by another
+makes one cell empty in either order, so that probability counts once. A person with m rows is alone
+in at most m cells with at most m rows in each. So the threshold is m - 1 higher, at an m-th of that
+probability for each cell. Each other answer moves by m times as much as for one row
 (`dpviz.core.parts.for_person`).
 
 The shares, the grid and the searches were chosen by trial.
@@ -58,47 +58,47 @@ CELLS, SPARSE, ELLIPSES = "cells", "sparse", "ellipses"
 FORMS = (CELLS, SPARSE, ELLIPSES)
 
 SHARE = 0.65
-"""Of squared mu, or of epsilon where all is pure, that the picture has; the directions the rest."""
+"""Share of squared mu (of epsilon if all is pure) for the picture; directions get the rest."""
 
 SEARCHED, RELEASED, DISK = "searched", "released", "disk"
-"""Where the frame comes from: paid searches, released variances, or the disk of unit rows.
+"""Sources of the frame: noisy searches, released variances, or the disk of unit rows.
 
-Half of the rows must stand clear of a count's noise for a search to be paid, which is public.
-Searches did better than variances wherever they can be paid. Variances are used
-where the noise hides none of those along the axes; the disk shows directions alone.
+A search needs half of the rows to exceed a count's noise clearly, which is public. Searches did
+better than variances wherever possible. Variances are used if the noise hides no variance along the
+axes. The disk shows directions only.
 """
 
 OCTAVE_COUNTS, FINE_COUNTS = 6, 4
 """Noisy counts of a search on one axis: 2^6 octaves about the median, then 2^4 steps of 1/4."""
 
 MOST_CELLS = {2: 12, 1: 24}
-"""Cells along an axis, at most, by how many axes there are."""
+"""Maximum number of cells along an axis, by the number of axes."""
 
 SCREE_SHARE = 0.05
-"""Of the picture's own, where variances are bought."""
+"""Share of the picture's own budget for a scree's variances."""
 
-FRAME_SHARE = 0.1  # of the picture's own, half an axis
-MEDIAN_SHARE = 0.4  # of an axis' search
-BEYOND = 0.02  # of the people outside the frame on an axis
-CLEAR = 2.0  # standard deviations of a count that half of the rows must be, to be searched
+FRAME_SHARE = 0.1  # All axes of the frame together get this share of the chart's budget.
+MEDIAN_SHARE = 0.4  # The search on an axis gets this share of the axis' budget.
+BEYOND = 0.02  # This share of the people on each axis is left outside the frame.
+CLEAR = 2.0  # A search needs half of the rows above this many stds of a count.
 _CLEAR_PURE = 12.0
-MARGIN = 1.5  # standard deviations: without it noise at empty places lifts the frame for ever
-LEAST_SIGNAL = 4.0  # people over std of a count: for each label, and for a picture at all
+MARGIN = 1.5  # The margin in stds stops noise at empty places from growing the frame forever.
+LEAST_SIGNAL = 4.0  # A chart or label needs this many people per std of a count.
 THRESHOLD_SHARE = 0.1
-_ROOM = 1 + 1e-12  # the account composes rounded numbers: leave them room
+_ROOM = 1 + 1e-12  # This margin is for rounding, because accounting adds rounded numbers.
 
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """What is wanted of a picture; all of it public.
+    """The options of a picture, all of them public.
 
     Attributes
     ----------
     share : float
-        Of the budget, above 0 and below 1.
+        Share of the budget, above 0 and below 1.
     form : {"cells", "sparse", "ellipses"}
     kinds : int
-        How many labels were declared as public categories; 1 without labels.
+        Number of labels declared as public categories; 1 without labels.
     """
 
     share: float = SHARE
@@ -107,14 +107,14 @@ class PictureOptions:
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
-            raise InvalidSetting("share of the picture", "between 0 and 1", self.share, "--picture")
+            raise InvalidSetting("map's budget share", "between 0 and 1", self.share, "--picture")
         if self.form not in FORMS:
-            raise InvalidSetting("form of the picture", " or ".join(FORMS), self.form)
+            raise InvalidSetting("form of the map", " or ".join(FORMS), self.form)
 
 
 @dataclass(frozen=True)
 class PicturePlan:
-    """How a picture is made: from shapes, options and budget, never from data.
+    """The plan of a picture, from shapes, options and budget, never from data.
 
     Attributes
     ----------
@@ -124,29 +124,29 @@ class PicturePlan:
         1 or 2.
     relation : Relation
     pure : bool
-        Whether its noise is Laplace.
+        Whether the noise is Laplace.
     frame : {"searched", "released", "disk"}
-        What is tried; see `Picture.disk`.
+        The frame that is tried first; see `Picture.disk`.
     radius : float
-        How far a row can lie from the origin; infinite where no bound is declared.
+        Largest distance of a row from the origin; infinite if no bound is declared.
     kinds : int
-        Labels told apart; 1 where they would drown.
+        Number of distinguished labels; 1 if noise would hide the labels.
     cells : int
-        Along an axis; 0 for no picture at all, as all of it would drown.
+        Cells along an axis; 0 means no picture, because noise would hide all of it.
     noise : float
-        Standard deviation or Laplace scale of each number released.
+        Standard deviation or Laplace scale of each released number.
     octave, fine : float
-        The same of the counts of a search, or the epsilons of both where all is pure.
+        Noise of the counts of a search, or the epsilons of both searches if all is pure.
     threshold : float
-        Below it a noisy count is left out; minus infinity where none is.
+        Noisy counts below this threshold are left out; minus infinity means no threshold.
     directions : int
-        Released; a scree has as many variances where it buys them.
+        Number of released directions, and of the variances in an added scree.
     released : bool
-        Whether variances are released, so that a scree costs nothing.
+        Whether variances are released, so that a scree uses no budget.
     variances : Preparation or None
-        What a scree buys: nothing where it would drown.
+        How a scree's variances are added; None if noise would hide the variances.
     parts : tuple of Part
-        In the order they run, after the directions.
+        Privacy parts in the order in which they run, after the directions.
     """
 
     options: PictureOptions
@@ -169,25 +169,25 @@ class PicturePlan:
 
     @property
     def std(self) -> float:
-        """Standard deviation of each number released."""
+        """Standard deviation of each released number."""
         return math.sqrt(2) * self.noise if self.pure else self.noise
 
     @property
     def rank(self) -> float:
-        """How many people the second search leaves outside, as it counts them."""
+        """Number of people left outside by the second search, by its own count."""
         margin = 3 * math.log(24) / self.fine if self.pure else MARGIN * self.fine
         return min(self.n / 2, BEYOND * self.n + margin)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the numbers released: labels, then cells along each axis, or moments."""
+        """Shape of the released numbers: labels, then cells along each axis, or moments."""
         if self.options.form == ELLIPSES:
             return self.kinds, 6 if self.axes == 2 else 3
         return (self.kinds, *(self.cells,) * self.axes)
 
 
 def sensitivities(form: str, axes: int, relation: Relation) -> tuple[float, float]:
-    """Return how far one row moves what a form asks: in l2 and in l1; see the module."""
+    """Return a form's sensitivity to one row, in l2 and l1; see the module's docstring."""
     l2, l1 = 1.0, 1.0
     if form == ELLIPSES:
         l2, l1 = math.sqrt(3), 2 + 3 / math.sqrt(2) if axes == 2 else 3.0
@@ -199,35 +199,35 @@ def sensitivities(form: str, axes: int, relation: Relation) -> tuple[float, floa
 def _noise(
     options: PictureOptions, axes: int, relation: Relation, most: float, *, pure: bool
 ) -> Part:
-    """Return the part that releases all numbers, for a mu or an epsilon."""
+    """Return the part that releases all numbers, for a given mu or epsilon."""
     l2, l1 = sensitivities(options.form, axes, relation)
-    attained = options.form != ELLIPSES
+    is_exact = options.form != ELLIPSES
     if pure:
-        return LaplacePart(l1, _ROOM * l1 / most, attained=attained)
-    return GaussianPart(l2, _ROOM * l2 / most, attained=attained)
+        return LaplacePart(l1, _ROOM * l1 / most, attained=is_exact)
+    return GaussianPart(l2, _ROOM * l2 / most, attained=is_exact)
 
 
 def planned(
     options: PictureOptions, problem: Problem, budget: Budget, *, pure: bool, released: bool
 ) -> PicturePlan:
-    """Return how a picture is made, with the account of its own part.
+    """Plan a picture, and account for its part of the budget.
 
     Parameters
     ----------
     options : PictureOptions
     problem : Problem
     budget : Budget
-        Of directions and picture together.
+        Budget of directions and picture together.
     pure : bool
-        Whether the whole is to be pure.
+        Whether the whole release is pure.
     released : bool
-        Whether variances are released from which the frame follows.
+        Whether variances are released, from which the frame can follow.
     """
     n, axes, form = problem.n, min(problem.k, 2), options.form
     own_budget = (
         options.share * budget.epsilon if pure else math.sqrt(options.share) * mu_of(budget)
     )
-    own_budget /= problem.together  # what a row may cost: see `for_person`
+    own_budget /= problem.together  # Get the budget of one row: see `for_person`.
     if pure:
         each = FRAME_SHARE * own_budget / axes
         octave, fine = MEDIAN_SHARE * each, (1 - MEDIAN_SHARE) * each
@@ -241,7 +241,7 @@ def planned(
         octave = _ROOM * math.sqrt(OCTAVE_COUNTS / MEDIAN_SHARE) / each
         fine = _ROOM * math.sqrt(FINE_COUNTS / (1 - MEDIAN_SHARE)) / each
         usable = n / 2 >= CLEAR * octave
-        # of the counts the places alone are used
+        # Return only the place that the search found, not its counts.
         one = (GaussianPart(1.0, octave, attained=False),) * OCTAVE_COUNTS
         one += (GaussianPart(1.0, fine, attained=False),) * FINE_COUNTS
     variances = None if released else _variances(options, problem, budget, pure=pure)
@@ -279,29 +279,29 @@ def planned(
 def _variances(
     options: PictureOptions, problem: Problem, budget: Budget, *, pure: bool
 ) -> Preparation | None:
-    """Return how a scree's variances are bought; None where their noise would hide them."""
+    """Plan the variances of a scree; None if noise would hide them."""
     private = PrivateSteps((), variance=SCREE_SHARE * options.share, radius=True)
     n, d, relation, rows = problem.n, problem.d, problem.relation, problem.together
-    made = preparation(private, n, d, relation, budget, pure=pure, rows=rows)
-    noise = made.noises[VARIANCE]
+    steps = preparation(private, n, d, relation, budget, pure=pure, rows=rows)
+    noise = steps.noises[VARIANCE]
     std = math.sqrt(2) * noise if pure else noise
-    clear = rank_to_cut(made) < problem.n / 2 and problem.n / std >= LEAST_SIGNAL
-    return made if clear and (pure or problem.n / 2 >= CLEAR * made.noises[RADIUS]) else None
+    clear = rank_to_cut(steps) < problem.n / 2 and problem.n / std >= LEAST_SIGNAL
+    return steps if clear and (pure or problem.n / 2 >= CLEAR * steps.noises[RADIUS]) else None
 
 
 def cells_along(signal: float, axes: int, kinds: int = 1) -> int:
-    """Return how many cells an axis has: even, so that the origin is a corner.
+    """Return the number of cells along an axis: even, so that the origin is a corner.
 
-    Few labels are parted by few cells, and fewer cells drown less: chosen by trial from two labels
-    to ten.
+    Few labels need few cells to separate them, and noise hides less in fewer cells. The numbers
+    were chosen by trial for two to ten labels.
 
     Parameters
     ----------
     signal : float
-        People of a label over the standard deviation of a count.
+        People per label, divided by the standard deviation of a count.
     axes : int
     kinds : int
-        Labels told apart.
+        Number of distinguished labels.
     """
     if kinds > 1:
         signal *= min(kinds / 10, 1.0) ** 0.6
@@ -313,13 +313,13 @@ def cells_along(signal: float, axes: int, kinds: int = 1) -> int:
 
 @dataclass(frozen=True)
 class PictureAccount:
-    """A mechanism whose directions carry a picture, and one account of both.
+    """A mechanism whose directions are published with a picture, with joint accounting.
 
     Attributes
     ----------
     plan : PicturePlan
     prepared : PreparedMechanism
-        Preparation, directions and picture.
+        The mechanism with preparation, directions and picture.
     """
 
     plan: PicturePlan
@@ -327,7 +327,7 @@ class PictureAccount:
 
     @property
     def status(self) -> Status:
-        """The verdict on the claim of the whole."""
+        """The verdict on the joint claim."""
         return self.prepared.status(self.prepared.spent)
 
 
@@ -339,23 +339,23 @@ def with_picture(
     options: PictureOptions,
     private: PrivateSteps | None = None,
 ) -> PictureAccount:
-    """Return the account of a mechanism with a picture, behind a private preparation or none.
+    """Account for a mechanism with a picture, and with a private preparation if there is one.
 
     Raises
     ------
     CannotRun
-        If the picture leaves nothing usable for the directions.
+        If the picture leaves no usable budget for the directions.
     """
     pure = is_pure(mechanism, problem, budget)
     if pure and options.form == SPARSE:
-        options = replace(options, form=CELLS)  # what is left out shows by a chance: a delta
-    released = (
+        options = replace(options, form=CELLS)  # Pure privacy cannot leave out cells.
+    has_matrix = (
         mechanism.info.release == "matrix"
         and mechanism.aims_at(problem, budget) is Aim.COMPONENTS
         and mechanism.free_noise(mechanism.calibrate(problem, budget)) is not None
         and (private is None or "bound" not in private.steps)
     )
-    plan = planned(options, problem, budget, pure=pure, released=released)
+    plan = planned(options, problem, budget, pure=pure, released=has_matrix)
     return PictureAccount(
         plan,
         prepared_mechanism(
@@ -371,7 +371,7 @@ def behind_preparation(
     private: PrivateSteps | None,
     picture: PictureOptions | None,
 ) -> PreparedMechanism:
-    """Return a mechanism with all that is bought beside it: a preparation, a picture or neither."""
+    """Return a mechanism with its preparation and picture, if any, on one budget."""
     if picture is not None:
         return with_picture(mechanism, problem, budget, picture, private).prepared
     return prepared_mechanism(mechanism, problem, budget, private or PrivateSteps(()))

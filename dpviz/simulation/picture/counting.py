@@ -1,9 +1,8 @@
-"""The one place where a picture meets rows: places along released directions, counted, with noise.
+"""The only code of pictures that reads rows: counts positions along directions, with noise.
 
-Everything here but `exact_answers`, `_searched` and `bought` is public or post-processing. Numbers
-are doubles (idealised numerics); which cell a row is in is a function of that row and of what was
-released, so floats cost nothing there, and counts are whole numbers that a discrete sampler can
-make safe.
+All code here but `exact_answers`, `_searched` and `bought` is public or post-processing. Numbers
+are doubles (idealised numerics). A row's cell is a function of that row and of released values, so
+floats cost no privacy there. Counts are whole numbers that a discrete sampler can make safe.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from dpviz.simulation.picture.account import (
 from dpviz.simulation.picture.scree import Scree, bought, debiased, of_matrix, standard_numbers
 
 Codes = NDArray[np.intp]
-"""Each row's label, as a place in the list of declared ones; shape (n,)."""
+"""Each row's label, as an index into the declared labels; shape (n,)."""
 
-WIDE = 2.3  # standard deviations that a frame from variances reaches
+WIDE = 2.3  # A frame from released variances ends at this many stds.
 DISK_EDGE = 0.98
-_ROUND = 1.2  # a disk leaves out the corners that a square of its width has
+_ROUND = 1.2  # A disk needs a wider frame, because it lacks a square's corners.
 _STRETCH: FloatArray = 2.0 ** (np.arange(2**FINE_COUNTS) / 4 - 0.75)
 _PURE_OCTAVES: FloatArray = 2.0 ** (np.arange(-64 * OCTAVES, 64 * OCTAVES) / 64)
 _PURE_STRETCH: FloatArray = 2.0 ** (np.arange(24) / 8)
@@ -43,16 +42,16 @@ _PURE_STRETCH: FloatArray = 2.0 ** (np.arange(24) / 8)
 
 @dataclass(frozen=True, eq=False)
 class PictureNoise:
-    """Standard noise of a batch of pictures: drawn once a stream, scaled for every epsilon.
+    """Standard noise of a batch of pictures, sampled once per stream, scaled for every epsilon.
 
     Attributes
     ----------
     searches : ndarray of shape (size, axes, counts)
-        Normals, or uniforms where all is pure.
+        Standard normals, or uniform numbers if all is pure.
     numbers : ndarray of shape (size, kinds, ...)
-        For the most cells a plan may have; fewer use the first ones.
+        Noise for the largest number of cells of a plan; smaller plans use the first numbers.
     scree : ndarray of shape (size, counts)
-        As in `dpviz.simulation.picture.scree.bought`.
+        The same numbers as in `dpviz.simulation.picture.scree.bought`.
     """
 
     searches: FloatArray
@@ -61,7 +60,7 @@ class PictureNoise:
 
     @classmethod
     def drawn(cls, plan: PicturePlan, draws: Draws) -> PictureNoise:
-        """Draw what any plan of the same options, axes and purity needs."""
+        """Sample the noise that any plan of the same options, axes and purity needs."""
         most, kinds = MOST_CELLS[plan.axes], plan.options.kinds
         shape = (kinds, 6) if plan.options.form == ELLIPSES else (kinds, *(most,) * plan.axes)
         if plan.pure:
@@ -74,7 +73,7 @@ class PictureNoise:
         return cls(searches, numbers, standard_numbers(draws, plan.directions, pure=plan.pure))
 
     def at(self, index: int, shape: tuple[int, ...]) -> FloatArray:
-        """Return the numbers of one draw in a shape."""
+        """Return the numbers of one trial in a given shape."""
         places: tuple[int | slice, ...] = (index, *(slice(size) for size in shape))
         numbers: FloatArray = self.numbers[places]
         return numbers
@@ -82,20 +81,20 @@ class PictureNoise:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """One published picture: all of it may be shown to anybody.
+    """One published picture: all of it is safe to publish.
 
     Attributes
     ----------
     plan : PicturePlan
     frame : ndarray of shape (axes,)
-        The picture reaches from minus to plus this along each released direction.
+        The picture extends from minus to plus this value along each released direction.
     disk : bool
-        Whether places are in units of each row's own length, so that directions alone are shown;
-        else in units of the row bound.
+        Whether positions are in units of each row's own length, so that only directions are shown;
+        otherwise in units of the row-norm bound.
     noisy : ndarray of shape ``plan.shape``
         Noisy counts by label and cell, or noisy moments by label.
     scree : Scree or None
-        Variances, from the released matrix or bought; None where neither tells them.
+        Variances, from the released matrix or added; None if there are no variances.
     """
 
     plan: PicturePlan
@@ -110,14 +109,14 @@ class Picture:
 
 
 def places(rows: FloatArray, directions: FloatArray, *, disk: bool) -> FloatArray:
-    """Return where rows lie in a picture, shape (n, axes); rows of zeros are nobody's.
+    """Return the positions of rows in a picture, shape (n, axes); zero rows belong to nobody.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
     directions : ndarray of shape (d, k)
     disk : bool
-        As of `Picture`.
+        The same values as in `Picture`.
     """
     along: FloatArray = rows @ directions[:, :2]
     if disk:
@@ -129,16 +128,16 @@ def places(rows: FloatArray, directions: FloatArray, *, disk: bool) -> FloatArra
 def exact_answers(
     along: FloatArray, codes: Codes, here: NDArray[np.bool_], frame: FloatArray, plan: PicturePlan
 ) -> FloatArray:
-    """Return what is released, without noise; not private.
+    """Return the exact numbers to which noise is added; they are not private.
 
     Parameters
     ----------
     along : ndarray of shape (n, axes)
-        From `places`.
+        Positions from `places`.
     codes : ndarray of int, shape (n,)
-        Labels, below ``plan.kinds``.
+        Labels, as indices below ``plan.kinds``.
     here : ndarray of bool, shape (n,)
-        Which rows are not zero.
+        Mask of the rows that are not zero.
     frame : ndarray of shape (axes,)
     plan : PicturePlan
     """
@@ -151,7 +150,7 @@ def exact_answers(
             columns.append(math.sqrt(2) * z[:, 0] * z[:, 1])
         sums = [np.bincount(codes, weights=column, minlength=plan.kinds) for column in columns]
         return np.stack(sums, axis=1)
-    # what lies outside counts in the nearest cell
+    # Count rows outside the frame in the nearest cell of the frame.
     cells = np.floor((np.clip(along, -1.0, 1.0) + 1) * (plan.cells / 2)).astype(np.int64)
     return counts_in(cells, codes, plan).astype(np.float64)
 
@@ -162,9 +161,9 @@ def counts_in(cells: NDArray[np.int64], codes: Codes, plan: PicturePlan) -> NDAr
     Parameters
     ----------
     cells : ndarray of int, shape (m, axes)
-        From 0; the end of an axis is in its last cell.
+        Cells from 0; the end of an axis belongs to its last cell.
     codes : ndarray of int, shape (m,)
-        Below ``plan.kinds``.
+        Labels as indices below ``plan.kinds``.
     plan : PicturePlan
     """
     flat = codes.astype(np.int64)
@@ -175,7 +174,7 @@ def counts_in(cells: NDArray[np.int64], codes: Codes, plan: PicturePlan) -> NDAr
 
 
 def _searched(along: FloatArray, plan: PicturePlan, noise: FloatArray) -> float:
-    """Return how far the frame reaches on one axis, by two searches with noisy counts."""
+    """Return the reach of the frame on one axis, by two searches with noisy counts."""
     lengths = np.sort(np.abs(along))
     half = plan.n / 2
     if plan.pure:
@@ -188,15 +187,16 @@ def _searched(along: FloatArray, plan: PicturePlan, noise: FloatArray) -> float:
 
 
 def variances_along(eigenvalues: FloatArray, law: FreeNoise, count: int) -> FloatArray:
-    """Return the variance to be expected along the first directions of a released matrix.
+    """Return the expected variances along the first directions of a released matrix.
 
-    Of a lone component theta that is seen at K(1/theta) the released direction keeps the overlap
-    -K'(1/theta)/theta^2 (`dpviz.sampling.limits`); the mean variance is added for all the others.
+    For a single component theta that is seen at K(1/theta), the released direction keeps the
+    overlap -K'(1/theta)/theta^2 (`dpviz.sampling.limits`). The mean variance is added for all other
+    components.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (d,)
-        Released, descending.
+        Released eigenvalues, descending.
     law : FreeNoise
     count : int
     """
@@ -209,16 +209,16 @@ def variances_along(eigenvalues: FloatArray, law: FreeNoise, count: int) -> Floa
 def frame_from(
     plan: PicturePlan, eigenvalues: FloatArray | None, law: FreeNoise | None
 ) -> tuple[bool, FloatArray]:
-    """Return whether directions alone are shown, and how far a frame that costs nothing reaches.
+    """Return whether only directions are shown, and the reach of a frame found without a search.
 
     Parameters
     ----------
     plan : PicturePlan
-        Whose frame is no search's.
+        A plan whose frame is found without a search.
     eigenvalues : ndarray of shape (d,) or None
-        Released, descending, where the frame follows from them; so does the next.
+        Released eigenvalues, descending; needed, like ``law``, if the frame follows from them.
     law : FreeNoise or None
-        Of the noise on them.
+        Law of the noise on the eigenvalues.
     """
     if plan.frame != DISK:
         assert eigenvalues is not None
@@ -244,18 +244,18 @@ def publish(
     ----------
     rows : ndarray of shape (n, d)
     codes : ndarray of int, shape (n,), or None
-        Labels; read only where the plan tells labels apart.
+        Labels; read only if the plan distinguishes them.
     directions : ndarray of shape (d, k)
         Released.
     plan : PicturePlan
-        With cells.
+        A plan with cells.
     noise : PictureNoise
     index : int
-        Which draw of the noise.
+        Index of the noise sample.
     eigenvalues : ndarray of shape (d,), optional
-        Released with the directions, where the frame follows from them.
+        Eigenvalues released with the directions, if the frame follows from them.
     law : FreeNoise, optional
-        Of the noise on them.
+        Law of the noise on the eigenvalues.
     """
     scree = None
     if plan.variances is not None:

@@ -1,7 +1,7 @@
-"""How good a published picture is: beside the true places of the same rows, or as expected.
+"""The quality of a published picture, measured against true positions or expected.
 
-`Pictured` reads private rows: it is for the working view, and nothing that is published prints it.
-`expected` reads what is released, and speaks of noise alone.
+`Pictured` reads private rows: it is for internal views, and nothing published prints it. `expected`
+reads only released numbers, and describes the effect of noise alone.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from dpviz.simulation.picture.shown import Points, points, shares, steady
 
 NEIGHBOURS = 15
 MOST_ROWS = 2_000
-"""Of a large table a fixed sample is compared, with as many points."""
+"""Larger tables are compared by a fixed sample of this size, with as many points."""
 
 _PEOPLE, _AGAIN = 600, 39
-_LEAST_GAIN = 0.01  # of the exact picture over chance, else there is nothing to be told
+_LEAST_GAIN = 0.01  # If the exact chart gains less over chance, quality cannot be shown.
 _ANGLES, _LEVELS = 40, np.linspace(0.005, 0.995, 200)
 
 
 def _levels(points: FloatArray) -> FloatArray:
     """Return 200 quantiles along each direction, shape (levels, directions), as `np.quantile` does.
 
-    By sorting once: so many levels make its partial sorts the slower ones by far.
+    One sort is far faster: with this many levels, partial sorts are slow.
     """
     angles = np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
     ways = np.stack([np.cos(angles), np.sin(angles)])
@@ -43,19 +43,19 @@ def _levels(points: FloatArray) -> FloatArray:
     share = place - low
     under = along[:, low]
     over = along[:, np.minimum(low + 1, len(points) - 1)]
-    # from the nearer end, as there: to the last bit
+    # Interpolate from the nearer end, so that the result equals `np.quantile` to the last bit.
     near, far = under + (over - under) * share, over - (over - under) * (1 - share)
     quantiles = np.where(share < 0.5, near, far)
     return np.ascontiguousarray(quantiles.T)
 
 
 def shape_error(shown: FloatArray, true: FloatArray) -> float:
-    """Return the distance of points shown to the true ones, over that of a single point.
+    """Return the distance of shown from true points, over the distance of a single point.
 
-    The sliced Wasserstein distance: the mean over 40 even directions of the mean difference of 200
-    quantiles (Bonneel, Rabin, Peyre and Pfister 2015, at p = 1).
-    0 where they are spread alike; 1 is as bad as everybody in the origin. Not a number where all
-    true points are there.
+    This is the sliced Wasserstein distance: the mean over 40 even directions of the mean difference
+    of 200 quantiles (Bonneel, Rabin, Peyre and Pfister 2015, at p = 1). 0 means that both sets are
+    spread alike; 1 is as bad as all points in the origin. The result is not a number if all true
+    points are in the origin.
     """
     true_levels = _levels(true)
     alone = float(np.abs(true_levels).mean())
@@ -69,17 +69,17 @@ def right_share(
     codes: NDArray[np.intp],
     count: int,
 ) -> float:
-    """Return the share of true points whose label the nearest points shown give them.
+    """Return the share of true points that get their own label from the nearest shown points.
 
     Parameters
     ----------
     shown, true : ndarray of shape (m, axes) and (n, axes)
     kinds, codes : ndarray of int, shape (m,) and (n,)
-        Their labels.
+        Labels of the points.
     count : int
-        How many labels there are.
+        Number of labels.
     """
-    from scipy.spatial import cKDTree  # a tenth of a start, and few tables have labels
+    from scipy.spatial import cKDTree  # This import is slow, and few tables have labels.
 
     near = min(NEIGHBOURS, len(shown))
     _, index = cKDTree(shown).query(true, k=near)
@@ -91,18 +91,18 @@ def right_share(
 
 @dataclass(frozen=True, eq=False)
 class Pictured:
-    """Published pictures beside the true places of a sample of the same rows.
+    """Published pictures, with the true positions of a sample of the same rows.
 
     Attributes
     ----------
     pictures : tuple of Picture
-        One a draw; none where all of them would drown, which tells nothing: both measures are 0.
+        One picture per trial; empty if noise would hide all of them, and then both measures are 0.
     directions : ndarray of shape (size, d, k)
         Released.
     rows : callable
-        The number of a draw to its bounded rows, shape (n, d).
+        A function from a trial number to its bounded rows, shape (n, d).
     true : ndarray of shape (d, k)
-        True components, for the exact picture.
+        True components, used for the exact picture.
     codes : ndarray of int, shape (n,), or None
         Labels that are public categories.
     """
@@ -122,7 +122,7 @@ class Pictured:
 
     @cached_property
     def _beside(self) -> list[tuple[Points, FloatArray]]:
-        """Points and true places of each draw."""
+        """Points and true positions of each trial."""
         numbers = steady(len(self._sample))
         return [
             (
@@ -138,7 +138,7 @@ class Pictured:
 
     @cached_property
     def fidelity(self) -> FloatArray:
-        """1 less `shape_error`, at least 0; shape (size,)."""
+        """The value 1 minus `shape_error`, at least 0; shape (size,)."""
         if not self.pictures:
             return np.zeros(len(self.directions))
         errors = [shape_error(shown.places, true) for shown, true in self._beside]
@@ -146,13 +146,13 @@ class Pictured:
 
     @cached_property
     def class_picture(self) -> FloatArray | None:
-        """`right_share` from 0, the largest label or less, to 1, the exact picture's or more."""
+        """`right_share`, scaled from 0 (largest label, or less) to 1 (exact picture, or more)."""
         if self.codes is None:
             return None
         codes = self.codes[self._sample]
-        # a declared label that no row has may still be drawn
-        drawn = (picture.plan.kinds for picture in self.pictures)
-        count = max(int(self.codes.max()) + 1, *drawn, 1)
+        # A declared label without rows may still appear in the chart.
+        kinds = (picture.plan.kinds for picture in self.pictures)
+        count = max(int(self.codes.max()) + 1, *kinds, 1)
         exact = self.rows(0)[self._sample] @ self.true[:, :2]
         best = right_share(exact, codes, exact, codes, count)
         chance = float(np.bincount(codes).max()) / len(codes)
@@ -163,33 +163,33 @@ class Pictured:
         shares_right = [
             right_share(shown.places, shown.kinds, true, codes, count)
             if picture.plan.kinds > 1
-            else chance  # a picture without labels leaves no better guess
+            else chance  # If the chart has no labels, guess the most frequent label.
             for picture, (shown, true) in zip(self.pictures, self._beside, strict=True)
         ]
         return np.clip((np.array(shares_right) - chance) / (best - chance), 0.0, 1.0)
 
 
-# What is published of it -------------------------------------------------------------------
+# Error of a published chart ----------------------------------------------------------------
 
 
 def off_by(exact: Picture, shown: Picture) -> float:
-    """Return how far a picture is from the same cells without noise: `shape_error` of its points.
+    """Return the `shape_error` of a picture's points against the same cells without noise.
 
     Parameters
     ----------
     exact, shown : Picture
-        With the same plan and frame; the first without noise, not private.
+        Pictures with the same plan and frame; ``exact`` has no noise and is not private.
     """
     people, drawn_points = (points(one, steady(_PEOPLE)) for one in (exact, shown))
     return shape_error(drawn_points.places, people.places)
 
 
 def expected(picture: Picture, rng: np.random.Generator) -> float | None:
-    """Return by how much noise puts a picture off in 95 of 100 at most, from its numbers alone.
+    """Return the largest change of a picture by noise in 95 of 100 cases, from its numbers alone.
 
-    Pictures of the counts that this one shows are made, with noise of the same law, and each is
-    compared with them. How people lie within cells is not among the numbers released, so nothing is
-    said of it, nor of how many would be given their own label by the points next to them.
+    Pictures are simulated from the counts shown here, with noise of the same law, and compared with
+    these counts. Positions within cells are not released, so the error does not cover them, nor the
+    number of people who would get their own label from nearby points.
 
     Parameters
     ----------
@@ -199,19 +199,18 @@ def expected(picture: Picture, rng: np.random.Generator) -> float | None:
     Returns
     -------
     float or None
-        As `off_by`. None for ellipses: whether labels are normal is not among the numbers released.
+        As `off_by`. None for ellipses: the released numbers do not show whether labels are normal.
     """
     if picture.plan.options.form == ELLIPSES:
         return None
     people = replace(picture, noisy=picture.plan.n * shares(picture))
-    # One more lies below the largest of 39 in 39 of 40. It is drawn round counts that are noisy
-    # themselves, and not round the true ones, which takes some three points of that away
-    # (`benchmarks.coverage`).
+    # In 39 of 40 cases, one more error lies below the largest of 39. Simulating around noisy
+    # instead of true counts lowers this share by some three points (`benchmarks.coverage`).
     return max(off_by(people, _again(people, rng)) for _ in range(_AGAIN))
 
 
 def _again(people: Picture, rng: np.random.Generator) -> Picture:
-    """Return a picture of exact counts by the same plan, with noise."""
+    """Return a noisy picture of exact counts, under the same plan."""
     plan, exact = people.plan, people.noisy
     law = rng.laplace if plan.pure else rng.normal
     noisy = exact + law(scale=plan.noise, size=exact.shape)

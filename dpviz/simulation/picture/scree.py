@@ -1,8 +1,8 @@
-"""The variances of a scree that may be published: a released matrix's own, or bought ones.
+"""The variances of a publishable scree plot: from a released matrix, or added with noise.
 
-A matrix that is released has them: noise is taken out of its eigenvalues, which is post-processing
-and costs nothing. Along directions alone they are bought as `dpviz.preparation.steps` says, which
-has the sensitivities: rows are cut at a radius that is found first.
+A released matrix has variances: noise is removed from its eigenvalues, which is post-processing and
+costs no privacy. For directions alone, noisy variances are added as in `dpviz.preparation.steps`,
+which has the sensitivities: rows are clipped at a radius that is found first.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from dpviz.preparation.steps import RADIUS_COUNTS, VARIANCE, Preparation
 from dpviz.sampling.limits import FreeNoise
 
 MOST_BARS = 15
-"""Of a released matrix."""
+"""Maximum number of bars of a released matrix."""
 
 TWO_SIDED = 1.96
-"""Standard deviations of a bar of 95 %."""
+"""Half width of a 95 % error bar, in standard deviations."""
 
-_CLEAR = 3.0  # standard deviations
+_CLEAR = 3.0  # The total must exceed this many standard deviations of its noise.
 
 
 @dataclass(frozen=True, eq=False)
 class Scree:
-    """Variances with the error that noise leaves in them.
+    """Variances with the error that noise causes.
 
     Attributes
     ----------
     variances, std : ndarray of shape (m,)
-        In squared units of the rows; of a matrix those that its noise does not hide, none hidden
-        before one that is not.
+        In squared units of the rows; for a matrix, only leading variances that its noise does not
+        hide.
     total, total_std : float
-        Of all directions together, at least their sum.
+        Total of all directions, at least the sum of ``variances``.
     level : float
-        Below it noise hides a variance; 0 where they were bought.
+        Level below which noise hides variances; 0 if the variances were added.
     radius : float
-        At which rows were cut; infinite where they were not.
+        Radius at which rows were clipped; infinite without clipping.
     """
 
     variances: FloatArray
@@ -54,18 +54,18 @@ class Scree:
 
     @property
     def clear(self) -> bool:
-        """Whether the total stands clear of its own noise, so that shares of it mean something."""
+        """Whether the total clearly exceeds its noise, so that shares of it are meaningful."""
         return self.total > _CLEAR * self.total_std
 
     @property
     def shares(self) -> FloatArray:
-        """Of the total."""
+        """Shares of the total."""
         ratios: FloatArray = self.variances / (self.total or 1.0)
         return ratios
 
     @property
     def errors(self) -> FloatArray:
-        """About the standard deviation of each share, by those of its two numbers."""
+        """Approximate standard deviation of each share, from the deviations of its two numbers."""
         relative: FloatArray = np.hypot(self.std, self.shares * self.total_std) / (
             self.total or 1.0
         )
@@ -73,19 +73,19 @@ class Scree:
 
 
 def of_matrix(eigenvalues: FloatArray, law: FreeNoise) -> Scree:
-    """Return the variances that a released matrix shows.
+    """Return the variances visible in a released matrix.
 
-    A lone component theta is seen at K(1/theta) + u'Eu + ..., whose standard deviation for
-    rotation-invariant noise is sqrt(2/d) times the spread of its eigenvalues and the root of the
-    overlap w = dK(1/theta)/dtheta; solved for theta that is divided by w. The trace of such noise
-    has the standard deviation sqrt(2) times the spread.
+    A single component theta is seen at K(1/theta) + u'Eu + .... For rotation-invariant noise, the
+    standard deviation is sqrt(2/d) times the spread of the noise's eigenvalues and the root of the
+    overlap w = dK(1/theta)/dtheta. Solving for theta divides this by w. The trace of such noise has
+    the standard deviation sqrt(2) times the spread.
 
     Parameters
     ----------
     eigenvalues : ndarray of shape (d,)
-        Released, descending.
+        Released eigenvalues, descending.
     law : FreeNoise
-        Of the noise on them.
+        Law of the noise on the eigenvalues.
     """
     visible = int((eigenvalues[:MOST_BARS] > law.edges[1]).sum())
     theta = debiased(eigenvalues[:visible], law)
@@ -96,7 +96,7 @@ def of_matrix(eigenvalues: FloatArray, law: FreeNoise) -> Scree:
 
 
 def debiased(eigenvalues: FloatArray, law: FreeNoise) -> FloatArray:
-    """Return the true variance of lone components seen at these; the threshold where not seen.
+    """Return the true variances of components with these eigenvalues; the threshold if hidden.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def debiased(eigenvalues: FloatArray, law: FreeNoise) -> FloatArray:
     """
     threshold = law.visible_above
     low = np.full(eigenvalues.shape, threshold)
-    high = np.maximum(eigenvalues - law.edges[0], threshold)  # no noise takes away more
-    for _ in range(60):  # K(1/theta) rises from the edge on
+    high = np.maximum(eigenvalues - law.edges[0], threshold)
+    for _ in range(60):  # Bisection works, because K(1/theta) rises from the edge on.
         middle = (low + high) / 2
         below = law.k_transform(1 / middle) < eigenvalues
         low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -115,7 +115,7 @@ def debiased(eigenvalues: FloatArray, law: FreeNoise) -> FloatArray:
 
 
 def standard_numbers(draws: Draws, directions: int, *, pure: bool) -> FloatArray:
-    """Return standard noise for any scree along so many directions: radius, variances, rest."""
+    """Return standard noise for a scree along the directions: radius, variances, rest."""
     if pure:
         radius, pairs = draws.uniform(1), draws.exponential(2, directions + 1)
         return np.concatenate([radius, pairs[:, 0] - pairs[:, 1]], axis=1)
@@ -129,18 +129,18 @@ def bought(
     numbers: FloatArray,
     bound: float = math.inf,
 ) -> Scree:
-    """Return variances along released directions that a plan buys.
+    """Return a scree with noisy variances along released directions, by a plan.
 
     Parameters
     ----------
     rows : ndarray of shape (n, d)
     directions : ndarray of shape (d, k)
-        Released, orthonormal.
+        Released directions, orthonormal.
     plan : Preparation
     numbers : ndarray
-        One draw of `standard_numbers`.
+        A sample of `standard_numbers`.
     bound : float
-        No row is longer, which is public.
+        Public bound on the length of a row.
     """
     counts = len(numbers) - directions.shape[1] - 1
     lengths = lengths_of(rows)

@@ -1,4 +1,4 @@
-"""What is drawn from a published picture: post-processing, which reads nothing else."""
+"""Chart contents of a published picture: post-processing that reads only the picture."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from dpviz.simulation.picture.account import CELLS, ELLIPSES
 from dpviz.simulation.picture.counting import Picture
 
 GREY = -1
-"""Stands for no label: which one leads in a cell cannot be told from noise."""
+"""Mark for no label, if noise hides which label leads in a cell."""
 
-_CLEAR = 1.64 * math.sqrt(2)  # standard deviations between two counts: one chance in twenty
-_LEAST_SPREAD = 1e-3  # of an ellipse's variances, in squares of the frame
+_CLEAR = 1.64 * math.sqrt(2)  # A larger difference of counts is chance in 1 of 20 cases.
+_LEAST_SPREAD = 1e-3  # An ellipse has at least this variance, with the frame as unit.
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points that stand for the people of a picture; nobody's place is among them.
+    """Points that represent the people of a picture; no point is a real person's position.
 
     Attributes
     ----------
     places : ndarray of shape (count, axes)
     kinds : ndarray of int, shape (count,)
-        The label that each was drawn from.
+        The label from which each point was sampled.
     colours : ndarray of int, shape (count,)
-        The label that its cell shows, or `GREY`.
+        The label that the point's cell shows, or `GREY`.
     """
 
     places: FloatArray
@@ -41,11 +41,11 @@ class Points:
 
 
 def shares(picture: Picture) -> FloatArray:
-    """Return the share of people by label and cell, or by label: the nearest that can be.
+    """Return the nearest valid shares of people by label and cell, or by label.
 
-    Counts are brought to the nearest ones that are not negative and sum to n, which is public; a
-    mean of many small noisy counts thus does not make a crowd of what nobody is in. Counts that
-    passed a threshold are only brought to a sum of 1.
+    Counts are moved to the nearest non-negative counts that sum to n, which is public. Many small
+    noisy counts of empty cells thus do not add up to a crowd. Counts that passed a threshold are
+    only scaled to a sum of 1.
     """
     form, noisy = picture.plan.options.form, picture.noisy
     counts = noisy[:, 0] if form == ELLIPSES else noisy
@@ -53,7 +53,7 @@ def shares(picture: Picture) -> FloatArray:
     if form == CELLS:
         flat = on_the_simplex(counts.reshape(1, -1), np.array([float(picture.plan.n)]))
     total = flat.sum()
-    if not total > 0:  # noise has the last word: nothing is known of where people are
+    if not total > 0:  # Only noise is left, so nothing is known about positions.
         flat, total = np.ones_like(flat), float(flat.size)
     shares_of_cells: FloatArray = (flat / total).reshape(counts.shape)
     return shares_of_cells
@@ -62,21 +62,22 @@ def shares(picture: Picture) -> FloatArray:
 def colours(picture: Picture) -> NDArray[np.intp]:
     """Return the label that each cell shows, or `GREY`; shape of the cells.
 
-    The largest count must beat the second by 1.64 sqrt 2 standard deviations, and be kept.
+    The largest count must exceed the second by 1.64 sqrt 2 standard deviations, and its share must
+    be above 0.
     """
     plan, noisy = picture.plan, picture.noisy
     top: NDArray[np.intp] = noisy.argmax(axis=0)
     if plan.kinds == 1:
         return top
     second, first = np.partition(noisy, -2, axis=0)[-2:]
-    occupied = np.take_along_axis(shares(picture), top[None], axis=0)[0] > 0
-    return np.where((first - second > _CLEAR * plan.std) & occupied, top, GREY)
+    has_rows = np.take_along_axis(shares(picture), top[None], axis=0)[0] > 0
+    return np.where((first - second > _CLEAR * plan.std) & has_rows, top, GREY)
 
 
 def drowned(picture: Picture) -> list[int]:
-    """Return the labels that no cell shows: they cannot be told from the others here.
+    """Return the labels that no cell shows, because noise hides them.
 
-    Decided from noisy counts and their standard deviation alone.
+    Only noisy counts and their standard deviation affect this choice.
     """
     plan = picture.plan
     if plan.kinds == 1:
@@ -89,52 +90,52 @@ def drowned(picture: Picture) -> list[int]:
 
 
 def mirrored(picture: Picture, turned: Sequence[bool]) -> Picture:
-    """Return a picture with some of its axes turned round, as its directions may be.
+    """Return a picture with some axes reversed, because directions were reversed.
 
     Parameters
     ----------
     picture : Picture
     turned : sequence of bool
-        One for each axis.
+        Whether each axis is reversed.
     """
     noisy = picture.noisy.copy()
     if picture.plan.options.form == ELLIPSES:
         signs = np.where(turned, -1.0, 1.0)
         noisy[:, 1 : 1 + len(signs)] *= signs
-        noisy[:, 1 + 2 * len(signs) :] *= signs.prod()  # what two axes have together
+        noisy[:, 1 + 2 * len(signs) :] *= signs.prod()
     else:
         noisy = np.flip(noisy, tuple(1 + axis for axis, one in enumerate(turned) if one)).copy()
     return replace(picture, noisy=noisy)
 
 
 def steady(count: int) -> FloatArray:
-    """Return the same numbers in (0, 1) for every picture, shape (count, 3).
+    """Return the same random numbers in (0, 1) for every picture, shape (count, 3).
 
-    The first is even and in order: it chooses the label. Points of two pictures that are alike are
-    then alike.
+    The first column is evenly spaced and sorted, and chooses the label. Similar pictures then have
+    similar points.
     """
-    drawn = generator(0, "points").random((count, 3))
-    drawn[:, 0] = (np.arange(count) + 0.5) / count
-    return drawn
+    numbers = generator(0, "points").random((count, 3))
+    numbers[:, 0] = (np.arange(count) + 0.5) / count
+    return numbers
 
 
 def points(picture: Picture, numbers: FloatArray) -> Points:
-    """Return points of a picture, each a continuous function of its counts but for its label.
+    """Return a picture's points; positions change continuously with the counts, labels do not.
 
-    A point's place along the first axis is where its number lies in the distribution of its
-    label, even within a cell, and along the second the same within the column it falls in.
+    On the first axis, a point's number is a quantile of its label's distribution, uniform within a
+    cell. On the second axis, the number is a quantile within the point's column.
 
     Parameters
     ----------
     picture : Picture
     numbers : ndarray of shape (count, 3)
-        In (0, 1): for the label and both axes; see `steady`.
+        Numbers in (0, 1) for the label and both axes; see `steady`.
     """
     plan, share = picture.plan, shares(picture)
     kinds = _chosen(share.reshape(plan.kinds, -1).sum(axis=1), numbers[:, 0])
     if plan.options.form == ELLIPSES:
         return Points(_in_ellipses(picture, kinds, numbers[:, 1:]), kinds, kinds.copy())
-    # before the second axis is looked at, a column's share is all that counts
+    # The first axis needs only the share of each whole column of cells.
     columns = share.sum(axis=2) if plan.axes == 2 else share
     along = [_quantile(columns[kinds], numbers[:, 1])]
     cells = [np.minimum(along[0].astype(np.intp), plan.cells - 1)]
@@ -146,21 +147,21 @@ def points(picture: Picture, numbers: FloatArray) -> Points:
 
 
 def _chosen(weights: FloatArray, numbers: FloatArray) -> NDArray[np.intp]:
-    reached = np.cumsum(weights)
-    place = np.searchsorted(reached, numbers * reached[-1], side="right")
-    chosen: NDArray[np.intp] = np.minimum(place, len(weights) - 1)
-    return chosen
+    totals = np.cumsum(weights)
+    place = np.searchsorted(totals, numbers * totals[-1], side="right")
+    places: NDArray[np.intp] = np.minimum(place, len(weights) - 1)
+    return places
 
 
 def _quantile(weights: FloatArray, numbers: FloatArray) -> FloatArray:
-    """Return in cells from 0 where a number lies in each row's distribution, even in a cell."""
-    reached = np.cumsum(weights, axis=1)
-    wanted = (numbers * reached[:, -1])[:, None]
-    cell = np.minimum((reached <= wanted).sum(axis=1), weights.shape[1] - 1)
+    """Return each number's quantile in its row's distribution, in cells from 0, even in a cell."""
+    totals = np.cumsum(weights, axis=1)
+    targets = (numbers * totals[:, -1])[:, None]
+    cell = np.minimum((totals <= targets).sum(axis=1), weights.shape[1] - 1)
     each = np.arange(len(weights))
     weight = weights[each, cell]
-    before = reached[each, cell] - weight
-    within = (wanted[:, 0] - before) / np.where(weight > 0, weight, 1.0)
+    before = totals[each, cell] - weight
+    within = (targets[:, 0] - before) / np.where(weight > 0, weight, 1.0)
     place: FloatArray = cell + np.clip(within, 0.0, 1.0)
     return place
 

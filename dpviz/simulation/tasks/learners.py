@@ -1,9 +1,8 @@
-"""The learners: which there are, how they are tuned, and how they are scored.
+"""The learners, with their tuning and their scores.
 
-scikit-learn does the learning. Every learner begins with what it needs of
-scaling, fitted on the rows it learns from and on no others. Where no
-parameters are given, those of a small grid are compared by cross-validation
-within the training rows, and the best is fitted to all of them.
+scikit-learn does the learning. Every learner begins with the scaling that it needs, fitted on its
+training rows only. If no parameters are given, a small grid is compared by cross-validation within
+the training rows, and the best parameters are fitted to all of them.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ Parameters = Mapping[str, Any]
 
 CLASSIFICATION, REGRESSION, CLUSTERING = "classification", "regression", "clustering"
 FOLDS = 3
-_MOST_PAIRED = 5_000  # rows whose pairs take 0.2 GB
-_LONG = 2_000_000  # about so many numbers are gone through in a fit of a tenth of a second
+_MOST_PAIRED = 5_000  # Pairwise numbers of this many rows take 0.2 GB of memory.
+_LONG = 2_000_000  # A fit processes this many numbers in a tenth of a second.
 _LONG_PAIRED = 2_000
 
 
 @dataclass(frozen=True)
 class Score:
-    """How predictions on test rows are judged.
+    """A score for predictions on test rows.
 
     Attributes
     ----------
@@ -39,9 +38,9 @@ class Score:
         Range.
     better : {"higher", "lower"}
     chance : str
-        What the constant guess is: the floor of anything learned.
+        Name of the constant guess, which every learned model should beat.
     measure : callable
-        True labels and predictions, each (n,), to the score.
+        A function from true labels and predictions, each (n,), to the score.
     """
 
     key: str
@@ -108,7 +107,7 @@ SCORES = {
 
 @dataclass(frozen=True)
 class Learner:
-    """One learner.
+    """A learner with its tuning and scores.
 
     Attributes
     ----------
@@ -116,14 +115,14 @@ class Learner:
     kind : {"classification", "regression", "clustering"}
     score : Score
     about : str
-        One sentence: what is fitted, with which scaling and tuning.
+        One sentence on the model, its scaling and its tuning.
     grid : callable
-        Number of features to the parameters compared, the most regularised
-        first, so that it wins a tie. The middle one is the fixed choice.
+        A function from the number of features to the parameters compared, the most regularised
+        first, so that these win a tie. The middle entry is the fixed choice.
     make : callable
-        Parameters and a random state to an unfitted estimator of scikit-learn.
+        A function from parameters and a random state to an unfitted estimator of scikit-learn.
     most : int or None
-        Training rows that it learns from at most, where more would not fit in memory.
+        Maximum number of training rows, if more would not fit in memory.
     """
 
     key: str
@@ -136,10 +135,10 @@ class Learner:
     most: int | None = None
 
     def is_long(self, rows: FloatArray, labels: Labels) -> bool:
-        """Return whether one fit may take seconds, during which it cannot be stopped.
+        """Return whether one fit, which cannot be stopped, may take seconds.
 
-        How long is not known before: it took 0.4 s for 2,000 rows of 60 features and 50 classes,
-        and more than 3 minutes for 500 features.
+        The time cannot be known beforehand: it was 0.4 s for 2,000 rows of 60 features and 50
+        classes, and more than 3 minutes for 500 features.
         """
         if self.most is not None:
             return len(rows) > _LONG_PAIRED
@@ -147,7 +146,7 @@ class Learner:
         return rows.size * classes > _LONG
 
     def fixed(self, features: int) -> dict[str, Any]:
-        """Return the parameters in force when nothing is tuned."""
+        """Return the parameters that are used without tuning."""
         grid = self.grid(features)
         return grid[len(grid) // 2]
 
@@ -155,7 +154,7 @@ class Learner:
 def _linear_svm(parameters: Parameters, state: int) -> Any:
     from sklearn.svm import LinearSVC
 
-    # The primal solver is deterministic, and converges whatever C is.
+    # Use the primal solver, because it is deterministic and converges for any C.
     return LinearSVC(dual=False, max_iter=10_000, random_state=state, **parameters)
 
 
@@ -192,7 +191,7 @@ def _ridges(features: int) -> tuple[dict[str, Any], ...]:
 
 
 def _kernels(features: int) -> tuple[dict[str, Any], ...]:
-    # Features of unit variance lie about sqrt(2 features) apart.
+    # If features have unit variance, points are about sqrt(2 features) apart.
     return tuple(
         {"alpha": alpha, "gamma": width / features}
         for alpha in (1.0, 0.1, 0.01)
@@ -229,7 +228,7 @@ LEARNERS = {
             SCORES["rmse"],
             "Ridge regression with a Gaussian kernel on features scaled to unit variance; alpha "
             "among 0.01, 0.1 and 1, gamma among 0.03, 0.1 and 0.3 over the number of features; at "
-            f"most {_MOST_PAIRED:,} training rows, as every pair of them has a number.",
+            f"most {_MOST_PAIRED:,} training rows, because every pair of them needs a number.",
             _kernels,
             _kernel_ridge,
             _MOST_PAIRED,
@@ -264,7 +263,7 @@ def learner_of(key: str) -> Learner:
     Raises
     ------
     InvalidSetting
-        If there is none.
+        If no learner has this key.
     """
     if key not in LEARNERS:
         raise InvalidSetting("learner", f"one of {', '.join(LEARNERS)}", key, "--learner")
@@ -282,24 +281,24 @@ class Scaling:
     def of(cls, values: FloatArray) -> Scaling:
         """Return the scaling that gives these values mean 0 and unit variance."""
         mean, scale = values.mean(axis=0), values.std(axis=0)
-        # A column that is constant up to rounding has no scale.
+        # Do not scale a column that is constant up to rounding.
         constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(values).max(axis=0)
         return cls(mean, np.where(constant, 1.0, scale))
 
     def enter(self, values: FloatArray) -> FloatArray:
         """Return values in units of the scaling."""
-        scaled: FloatArray = (values - self.mean) / self.scale
-        return scaled
+        numbers: FloatArray = (values - self.mean) / self.scale
+        return numbers
 
     def leave(self, values: FloatArray) -> FloatArray:
-        """Return scaled values in their own units."""
-        unscaled: FloatArray = values * self.scale + self.mean
-        return unscaled
+        """Return scaled values in their original units."""
+        numbers: FloatArray = values * self.scale + self.mean
+        return numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted estimator behind the scaling of its rows and, for regression, of its labels."""
+    """A fitted estimator with the scaling of its rows and, for regression, of its labels."""
 
     model: Any
     rows: Scaling | None
@@ -307,8 +306,8 @@ class Fitted:
 
     def predict(self, rows: FloatArray) -> Labels:
         """Return the prediction for each row, shape (n,)."""
-        predicted: Labels = self.model.predict(rows if self.rows is None else self.rows.enter(rows))
-        return predicted if self.labels is None else self.labels.leave(predicted)
+        labels: Labels = self.model.predict(rows if self.rows is None else self.rows.enter(rows))
+        return labels if self.labels is None else self.labels.leave(labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -341,26 +340,26 @@ def fitted(
     parameters: Parameters | None = None,
     tick: Callable[[], object] | None = None,
 ) -> Fitted:
-    """Return the learner fitted to rows.
+    """Fit a learner to rows.
 
     Parameters
     ----------
     learner : Learner
     rows : ndarray of shape (n, d)
     labels : ndarray of shape (n,)
-        For clustering only their number of values is read, and not that where
-        ``parameters`` gives ``n_clusters``.
+        For clustering only the number of distinct labels is read, or no label if ``parameters``
+        gives ``n_clusters``.
     state : int
-        For folds and for estimators that draw.
+        Random state for folds and for estimators that use random numbers.
     parameters : mapping, optional
-        Fixed parameters of the estimator; else the grid is compared.
+        Fixed parameters of the estimator; if not given, the grid is compared.
     tick : callable, optional
-        Called before each fit, so that a long one can be stopped.
+        A function called before each fit, so that long work can be stopped.
     """
     from sklearn import config_context
 
     tell = tick or (lambda: None)
-    # Rows and parameters are ours; checking them again takes longer than a small fit.
+    # These rows and parameters are valid. Checking them again takes longer than a small fit.
     with config_context(assume_finite=True, skip_parameter_validation=True):
         if learner.kind == CLUSTERING:
             tell()
@@ -379,20 +378,20 @@ def fitted(
 def _clusters(
     learner: Learner, rows: FloatArray, labels: Labels, parameters: Parameters, state: int
 ) -> Fitted:
-    """Return clusters of rows as they are: distances are those of the prepared table."""
+    """Cluster rows without scaling, to keep the prepared table's distances."""
     from threadpoolctl import threadpool_limits
 
     clusters = parameters.get("n_clusters", len(np.unique(labels)))
-    different = len(np.unique(rows, axis=0))  # more clusters than points there cannot be
-    given = {**parameters, "n_clusters": min(clusters, different)}
-    with threadpool_limits(limits=1):  # sums over threads would differ in the last digits
-        return Fitted(learner.make(given, state).fit(rows), None, None)
+    different = len(np.unique(rows, axis=0))  # There cannot be more clusters than points.
+    settings = {**parameters, "n_clusters": min(clusters, different)}
+    with threadpool_limits(limits=1):  # Several threads would change the last digits of sums.
+        return Fitted(learner.make(settings, state).fit(rows), None, None)
 
 
 def _tuned(
     learner: Learner, rows: FloatArray, labels: Labels, state: int, tell: Callable[[], object]
 ) -> Parameters:
-    """Return the parameters of the grid that do best on folds of the training rows."""
+    """Return the grid's parameters that score best on folds of the training rows."""
     grid = learner.grid(rows.shape[1])
     folds = _folds(learner, rows, labels, state)
     if len(grid) == 1 or not folds:
@@ -400,32 +399,30 @@ def _tuned(
     fold_scores = np.empty((len(grid), len(folds)))
     for column, (inside, outside) in enumerate(folds):
         if learner.kind == CLASSIFICATION and len(np.unique(labels[inside])) < 2:
-            fold_scores[:, column] = (
-                0.0  # nothing can be learned from this fold, whatever is compared
-            )
+            fold_scores[:, column] = 0.0  # With one class, nothing can be learnt: score 0.
             continue
         part = _Prepared.of(learner, rows[inside], labels[inside])
         for row, parameters in enumerate(grid):
             tell()
-            predicted = part.fit(parameters, state).predict(rows[outside])
-            fold_scores[row, column] = learner.score.measure(labels[outside], predicted)
+            guess = part.fit(parameters, state).predict(rows[outside])
+            fold_scores[row, column] = learner.score.measure(labels[outside], guess)
     mean = fold_scores.mean(axis=1)
     best = mean.max() if learner.score.better == "higher" else mean.min()
-    # The first of equals, up to rounding.
+    # If several parameters have equal scores up to rounding, take the first ones.
     return grid[int(np.flatnonzero(np.isclose(mean, best, rtol=1e-12, atol=1e-12))[0])]
 
 
 def _folds(
     learner: Learner, rows: FloatArray, labels: Labels, state: int
 ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Return (training, held out) of each fold; none where there are too few rows."""
+    """Return (training, held out) of each fold; empty if there are too few rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     if len(rows) < 2 * FOLDS:
         return []
     if learner.kind == CLASSIFICATION:
         _, counts = np.unique(labels, return_counts=True)
-        if counts.min() >= FOLDS:  # a rarer class cannot be in every fold
-            stratified = StratifiedKFold(FOLDS, shuffle=True, random_state=state)
-            return list(stratified.split(rows, labels))
+        if counts.min() >= FOLDS:  # A rarer class would be missing from some folds.
+            splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=state)
+            return list(splitter.split(rows, labels))
     return list(KFold(FOLDS, shuffle=True, random_state=state).split(rows))

@@ -1,11 +1,9 @@
-"""The rows of one split: what the privacy covers, what is learned from, what is tested on.
+"""The rows of one split: rows that the release uses, training rows and test rows.
 
-After a projection, the mean, the scale and the row bound come from the rows
-the subspace is computed from, and n in the calibration is their number;
-where they are paid for each draw has its own, and
-training and test rows pass through the same preparation without the bound,
-which protects nobody there. In a data release they come from the rows that
-are released.
+After a projection, the mean, the scale and the row-norm bound come from the rows that the subspace
+is computed from; n in the calibration is their number. If these steps are private, each trial has
+its own. Training and test rows get the same preparation without the bound, which protects nobody
+there. In a data release the steps come from the released rows.
 """
 
 from __future__ import annotations
@@ -41,9 +39,9 @@ class Sides:
     Attributes
     ----------
     private : ndarray of int
-        Rows that the release is about.
+        Rows that the release uses.
     train, test : ndarray of int
-        At most `Task.most` each.
+        Training and test rows, at most `Task.most` rows each.
     """
 
     private: Rows
@@ -52,15 +50,15 @@ class Sides:
 
 
 def sides(task: Task, n: int, seed: int, number: int, learned: int | None = None) -> Sides:
-    """Return the rows of one split; labels play no part in it.
+    """Return the rows of one split, which does not depend on labels.
 
     Parameters
     ----------
     task : Task
     n, seed, number : int
-        Rows, the stream, and which split.
+        Number of rows, seed of the stream and split number.
     learned : int, optional
-        Rows that are trained on at most, besides what the task says.
+        Maximum number of training rows, besides the task's own limit.
 
     Raises
     ------
@@ -76,19 +74,19 @@ def sides(task: Task, n: int, seed: int, number: int, learned: int | None = None
 
 @dataclass(frozen=True, eq=False)
 class Projecting:
-    """One split of a task after a projection.
+    """One split of the rows for a task after a projection.
 
     Attributes
     ----------
     measured : Measured
-        Of the rows that the subspace is computed from, without them.
+        Summary of the rows from which the subspace is computed, without the rows themselves.
     transform : Transform
-        Their preparation; where it is paid for, what an exact one would be.
+        Preparation of the subspace's rows; if it is private, its exact counterpart.
     private : ndarray of int
-        Their numbers, for mechanisms that need the rows themselves.
+        Numbers of the subspace's rows, for mechanisms that need the rows themselves.
     sides : Sides
     train, test : Labelled
-        Prepared without the bound.
+        Training and test rows, prepared without the bound.
     """
 
     measured: Measured
@@ -99,14 +97,14 @@ class Projecting:
     test: Labelled
 
     def prepared(self, table: Table, transform: Transform) -> tuple[Labelled, Labelled]:
-        """Return training and test rows by the preparation of one draw."""
+        """Return training and test rows with the preparation of one trial."""
         return (
             Labelled(transform.unbounded(table.rows[self.sides.train]), self.train.labels),
             Labelled(transform.unbounded(table.rows[self.sides.test]), self.test.labels),
         )
 
     def with_rows(self, table: Table) -> Measured:
-        """Return what mechanisms see, with the bounded rows."""
+        """Return the moment that mechanisms see, including the bounded rows."""
         rows = self.transform.inside(table.rows[self.private])
         moment = SecondMoment(self.measured.moment.A, self.measured.n, rows)
         return replace(self.measured, moment=moment)
@@ -119,13 +117,13 @@ class Releasing:
     Attributes
     ----------
     measured : Measured
-        Of the bounded rows with their labels beside them; the rows are at hand.
+        Second moment of the bounded rows with label cells, stored with these rows.
     d : int
-        Features; the cells of the label come after them.
+        Number of features; the cells of the label come after them.
     code : Code
-        How labels are written.
+        The encoding of labels.
     transform : Transform
-        Of the features; where it is paid for, what an exact one would be.
+        Preparation of the features; if it is private, its exact counterpart.
     sides : Sides
     train, test : Labelled
         Clean rows, prepared without the bound, in the units of the released features.
@@ -144,18 +142,18 @@ class Releasing:
         return joined(rows, self.code.write(self.train.labels), Domain.ball(self.d))
 
     def prepared_test(self, table: Table, transform: Transform) -> Labelled:
-        """Return the test rows by the preparation of one draw."""
+        """Return the test rows with the preparation of one trial."""
         return Labelled(transform.unbounded(table.rows[self.sides.test]), self.test.labels)
 
-    def read(self, released: FloatArray) -> Labelled:
-        """Return a released table, shape (n, d + width), as rows and labels."""
+    def read(self, values: FloatArray) -> Labelled:
+        """Split a released table, shape (n, d + width), into rows and labels."""
         if self.measured.domain.kind == "ball" and self.code.width:
-            released = released * BESIDE
-        return Labelled(released[:, : self.d], self.code.read(released[:, self.d :]))
+            values = values * BESIDE
+        return Labelled(values[:, : self.d], self.code.read(values[:, self.d :]))
 
 
 def _prepared(table: Table, rows: Rows, settings: Settings) -> Prepared:
-    # In the table's own order, so that sums do not depend on the order of the draw.
+    # Use the table's own order, so that sums do not depend on the random order of the split.
     part = replace(table, rows=table.rows[np.sort(rows)], labels=None, label_name=None)
     return prepare(part, settings)
 
@@ -193,12 +191,13 @@ def releasing(
     ----------
     table : Table
     labels : ndarray of shape (n,)
-        Classes 0, 1, ..., or numbers.
+        Labels: classes 0, 1, ..., or numbers.
     chosen : Sides
     settings : Settings
     learner : Learner
     label_bounds : (float, float) or None
-        Public bounds of a number, in units of ``labels``; None takes them from the training labels.
+        Public bounds of a numeric label, in units of ``labels``; None means the training labels'
+        range.
     """
     ready = _prepared(table, chosen.train, settings)
     order = np.sort(chosen.train)
@@ -213,7 +212,7 @@ def releasing(
     joint = Domain.ball(d) if kind == "ball" else Domain.box(d)
     domain = joint if ready.domain.bounded else Domain.unbounded(d)
     names = tuple(f"label {number}" for number in range(1, code.width + 1))
-    measured = Measured(
+    moments = Measured(
         ready.name,
         (*ready.columns, *names),
         domain,
@@ -227,7 +226,7 @@ def releasing(
         public=ready.public,
     )
     test = _clean(table, labels, chosen.test, ready.transform)
-    return Releasing(measured, ready.d, code, ready.transform, chosen, train, test)
+    return Releasing(moments, ready.d, code, ready.transform, chosen, train, test)
 
 
 def _code(
@@ -242,13 +241,13 @@ def _code(
     if learner.kind == REGRESSION:
         low, high = (float(train.min()), float(train.max())) if bounds is None else bounds
         return Code(learner.kind, 1, low, high)
-    # How many classes there are is public; which of them a split happens to hold is not asked.
+    # The number of classes is public, so it must not depend on the classes in a split.
     count = int(labels.max()) + 1
     return Code(learner.kind, 1 if count == 2 else count, low=-1.0 if domain == "box" else 0.0)
 
 
 def canonical(labels: NDArray[Any], learner: Learner) -> tuple[Labels, float]:
-    """Return labels as learners see them, and the unit of numbers.
+    """Return labels in the form that learners use, and the unit of numeric labels.
 
     Classes become 0, 1, ... in sorted order; numbers are divided by their
     standard deviation over the whole table.
@@ -261,19 +260,19 @@ def canonical(labels: NDArray[Any], learner: Learner) -> tuple[Labels, float]:
     return numbers / unit, unit
 
 
-# Codes --------------------------------------------------------------------------------------------
+# Labels as numbers that are released with the features --------------------------------------------
 
 
 BESIDE = math.sqrt(2.0)
-"""On a ball, features and code each have length at most 1, so both over this lie in it."""
+"""On a ball, features and code each have length at most 1; divided by this, they fit together."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """Labels as cells in [-1, 1], together of length at most 1 on a ball.
+    """Labels as cells in [-1, 1], with a joint length of at most 1 on a ball.
 
-    Clustering needs no label, so none is released. A number is one cell. Two classes are a sign,
-    and more of them have a cell each.
+    Clustering needs no label, so none is released. A numeric label is one cell. Two classes are the
+    sign of one cell, and more classes have one cell each.
 
     Attributes
     ----------
@@ -281,8 +280,8 @@ class Code:
     width : int
         Number of cells.
     low, high : float
-        Public bounds of a number, equal where it does not vary. ``low`` is also what the cells of
-        the other classes hold: -1 in a box, 0 in a ball, where the code must be short.
+        Public bounds of a number, equal if it does not vary. ``low`` is also the value in the cells
+        of all other classes: -1 in a box, 0 in a ball, where the length of the code is limited.
     """
 
     kind: str
@@ -309,10 +308,10 @@ class Code:
         return classes
 
     def read(self, cells: FloatArray) -> Labels:
-        """Return the labels that noisy cells stand for, shape (n,).
+        """Return the labels that noisy cells represent, shape (n,).
 
-        Numbers are clipped to their bounds: beyond them lies nothing but noise. A class is that of
-        the largest cell, or of the sign.
+        Numbers are clipped to their bounds, because values beyond them are only noise. The largest
+        cell, or the sign, gives the class.
         """
         if self.kind == REGRESSION:
             numbers: Labels = np.clip(cells[:, 0], -1.0, 1.0) * self._half + self._middle
@@ -323,7 +322,7 @@ class Code:
 
 
 def joined(rows: FloatArray, cells: FloatArray, domain: Domain) -> FloatArray:
-    """Return bounded rows and the cells of their labels as one table in the domain's kind."""
+    """Join bounded rows and their label cells into one table in the domain's kind."""
     both: FloatArray = np.hstack([rows, cells])
     if domain.kind == "ball" and cells.shape[1]:
         both /= BESIDE

@@ -1,4 +1,4 @@
-"""Which parts a task asks for, and what they need."""
+"""Plan the parts of a task, and the data that they need."""
 
 from __future__ import annotations
 
@@ -55,22 +55,22 @@ from dpviz.simulation.tasks.task import FIXED, LEAST_ROWS, PROJECTION, Task, lea
 
 CLEAN, CHANCE = "without privacy", "random subspace"
 
-_CHUNK = 5  # rounds of one part: some tenths of a second
-_RARE = 5  # a class of fewer rows may be missing from a part
+_CHUNK = 5  # Each part of the work has this many rounds and takes tenths of a second.
+_RARE = 5  # A class with fewer rows may be missing after a split of the rows.
 
 
 @dataclass(frozen=True)
 class TaskPart:
-    """A few rounds of one mechanism at one epsilon, or of a floor.
+    """A few rounds of one mechanism at one epsilon, or of a floor (a reference without epsilon).
 
     Attributes
     ----------
     name : str
         Text of the variant, or the floor's name.
     epsilon : float or None
-        None for a floor.
+        Epsilon; None for a floor.
     trials : range
-        Each is one release (or one random subspace) on one split.
+        Trial numbers; each trial is one release (or one random subspace) on one split.
     """
 
     name: str
@@ -79,26 +79,26 @@ class TaskPart:
 
     @property
     def floor(self) -> bool:
-        """Whether it is a floor."""
+        """Whether the part is a floor."""
         return self.epsilon is None
 
 
 @dataclass(frozen=True, eq=False)
 class TaskPlan:
-    """What a task asks for on one table, and the data of its splits, made when asked for.
+    """The plan of a task on one table, with the data of its splits, prepared on request.
 
     Attributes
     ----------
     table : Table
     settings : Settings
-        Reads the preparation, delta, k, relation, allocation, trials and seed.
+        Settings, of which preparation, delta, k, relation, allocation, trials and seed are used.
     task : Task
     learner : Learner
     epsilons : tuple of float
     mechanisms : tuple of Mechanism
-        Those that can run somewhere.
+        Mechanisms that can run at some epsilon.
     parts : tuple of TaskPart
-        In the order in which a picture fills best.
+        Parts in the order that fills a chart best.
     skipped : tuple of Skipped
     """
 
@@ -115,12 +115,12 @@ class TaskPlan:
 
     @cached_property
     def private(self) -> PrivateSteps | None:
-        """Private preparation steps; for a data release, the steps for its features."""
-        wanted = private_steps(self.settings)
-        data = self.data(0) if wanted is not None else None
-        if wanted is not None and isinstance(data, Releasing):
-            return replace(wanted, features=data.d)
-        return wanted
+        """Private preparation steps; for a data release, the steps for the features."""
+        steps = private_steps(self.settings)
+        data = self.data(0) if steps is not None else None
+        if steps is not None and isinstance(data, Releasing):
+            return replace(steps, features=data.d)
+        return steps
 
     @property
     def splits(self) -> range:
@@ -134,12 +134,12 @@ class TaskPlan:
 
     @property
     def labels(self) -> Labels:
-        """Labels as learners see them."""
+        """Labels in the form that learners use."""
         return self._canonical[0]
 
     @property
     def unit(self) -> float:
-        """Standard deviation of a label that is a number, in its own units; else 1."""
+        """Standard deviation of a numeric label, in its own units; 1 for other labels."""
         return self._canonical[1]
 
     @cached_property
@@ -151,7 +151,7 @@ class TaskPlan:
 
     @property
     def shown_epsilon(self) -> float:
-        """The epsilon of the axis that is nearest to the setting's."""
+        """The task's epsilon that is nearest to the setting's."""
         at = math.log(self.settings.epsilon)
         return min(self.epsilons, key=lambda epsilon: abs(math.log(epsilon) - at))
 
@@ -167,7 +167,7 @@ class TaskPlan:
         return self._splits[number]
 
     def _label_bounds(self) -> tuple[float, float] | None:
-        """Return the bounds of a label that is a number, if a file gave them."""
+        """Return the bounds of a numeric label, if a file gave them."""
         bounds = self.settings.bounds
         pairs = bounds.pairs if isinstance(bounds, FeatureBounds) else {}
         pair = pairs.get(self.table.label_name or "")
@@ -175,9 +175,9 @@ class TaskPlan:
 
     def problem_and_budget(self, number: int, epsilon: float) -> tuple[Problem, Budget]:
         """Return the problem and budget of one split."""
-        measured = self.data(number).measured
+        table = self.data(number).measured
         setting = replace(self.settings, epsilon=epsilon)
-        return measured.problem(setting), measured.budget(setting)
+        return table.problem(setting), table.budget(setting)
 
     def verdict(self, mechanism: Mechanism, epsilon: float) -> Verdict:
         """Return the verdict on a mechanism's claim in the first split."""
@@ -188,7 +188,7 @@ class TaskPlan:
         return self._verdicts[place]
 
     def why_not(self, mechanism: Mechanism, epsilon: float) -> str | None:
-        """Return why a mechanism cannot run here, or None."""
+        """Return why a mechanism cannot run in this task, or None."""
         if self.task.source != PROJECTION and mechanism.why_no_rows is not None:
             return mechanism.why_no_rows
         for number in self.splits:
@@ -199,18 +199,18 @@ class TaskPlan:
         return None
 
     def _parameters(self, data: Projecting | Releasing) -> Parameters | None:
-        """Return fixed parameters of the estimator, or None for those of cross-validation."""
+        """Return fixed parameters of the estimator, or None for cross-validation."""
         if self.learner.kind == CLUSTERING:
             return {"n_clusters": int(self.labels.max()) + 1}
         if self.task.tuning != FIXED:
             return None
         return self.learner.fixed(data.d if isinstance(data, Releasing) else self.settings.k)
 
-    # What a reader must know ---------------------------------------------------------------
+    # Facts shown to the reader -------------------------------------------------------------
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """Rows that the release is about, that are trained on, and that are tested on."""
+        """Numbers of rows for the release, for training and for testing."""
         first = self.sides[0]
         return len(first.private), len(first.train), len(first.test)
 
@@ -232,7 +232,7 @@ class TaskPlan:
         return (*sentences, *self._class_notes())
 
     def _class_notes(self) -> Iterator[str]:
-        """Yield what rare classes do to the scores."""
+        """Yield sentences on how rare classes affect the scores."""
         if self.learner.kind == REGRESSION:
             return
         counts = np.bincount(self.labels)
@@ -241,8 +241,8 @@ class TaskPlan:
         )
         if self.learner.kind == CLASSIFICATION and missing:
             yield (
-                f"In {missing} of {len(self.sides)} splits a class has no training row: its test "
-                "rows cannot be predicted and count as errors."
+                f"In {missing} of {len(self.sides)} splits a class has no training row. Its "
+                "test rows cannot be predicted and count as errors."
             )
         rare = int((counts < _RARE).sum())
         if rare:
@@ -258,10 +258,10 @@ class TaskPlan:
                 assumptions.append("the smallest and the largest training label")
         elif self.learner.kind != REGRESSION:
             assumptions.append("which classes there are")
-        shown = (item for mechanism in self.mechanisms for item in mechanism.assumed_public)
-        return (*assumptions, *shown)
+        facts = (item for mechanism in self.mechanisms for item in mechanism.assumed_public)
+        return (*assumptions, *facts)
 
-    # Running -------------------------------------------------------------------------------
+    # Running the parts ---------------------------------------------------------------------
 
     def run(self, part: TaskPart, tick: Callable[[], object] | None = None) -> FloatArray:
         """Return the score of each trial of a part.
@@ -270,11 +270,11 @@ class TaskPlan:
         ----------
         part : TaskPart
         tick : callable, optional
-            Called before each fit, so that a long one can be stopped.
+            A function called before each fit, so that long work can be stopped.
         """
         scores = np.empty(len(part.trials))
         count = self.task.splits
-        # trials of a split go together: they share its preparation and its parameters
+        # Run all trials of a split together, because they share its preparation and its parameters.
         for number in dict.fromkeys(trial % count for trial in part.trials):
             mine = [index for index, trial in enumerate(part.trials) if trial % count == number]
             trials = range(part.trials[mine[0]], part.trials[mine[-1]] + 1, count)
@@ -317,23 +317,23 @@ class TaskPlan:
     def _frames(
         self, part: TaskPart, data: Projecting, trials: range
     ) -> tuple[FloatArray, PrivateDraws | None]:
-        """Return the components of each trial, shape (trials, d, k), and their preparation."""
-        measured, k, seed = data.measured, self.settings.k, self.settings.seed
+        """Return each trial's components, shape (trials, d, k), and any private preparation."""
+        table, k, seed = data.measured, self.settings.k, self.settings.seed
         if part.name == CLEAN:
-            frames = measured.reference.eigenvectors[:, :k][None]
-            return np.broadcast_to(frames, (len(trials), measured.d, k)), None
+            frames = table.reference.eigenvectors[:, :k][None]
+            return np.broadcast_to(frames, (len(trials), table.d, k)), None
         if part.name == CHANCE:
-            # normal columns span a subspace of which every direction is as likely
-            normal = Draws.trials(seed, "task random subspace", trials).normal(measured.d, k)
+            # Columns of normal numbers span a uniformly random subspace.
+            normal = Draws.trials(seed, "task random subspace", trials).normal(table.d, k)
             with one_blas_thread():
                 return np.linalg.qr(normal)[0], None
         cell = self._cell(part, trials)
-        source = data.with_rows(self.table) if cell.mechanism.needs_rows else measured
+        source = data.with_rows(self.table) if cell.mechanism.needs_rows else table
         if self.private is None and self.settings.post == FREE:
             return run_cell(replace(cell, free=True), source, ()).components, None
-        drawn = part_of(cell, source)
-        (frames,) = simulate([drawn], lambda _, release: release.components)
-        return frames, drawn.private
+        part_draws = part_of(cell, source)
+        (frames,) = simulate([part_draws], lambda _, release: release.components)
+        return frames, part_draws.private
 
     def _released(
         self, part: TaskPart, data: Releasing, trials: range
@@ -353,16 +353,16 @@ class TaskPlan:
         def rows(index: int) -> FloatArray:
             if private is not None:
                 return data.beside(private.rows(index))
-            bounded = data.measured.moment_with_rows.rows
-            assert bounded is not None
-            return bounded
+            values = data.measured.moment_with_rows.rows
+            assert values is not None
+            return values
 
         tables = simulate_tables(cell.mechanism, calibration, rows, streams)
-        for index, released in enumerate(tables):
+        for index, values in enumerate(tables):
             test = data.test
             if private is not None:
                 test = data.prepared_test(self.table, private.transform(index, data.transform))
-            yield data.read(released), test
+            yield data.read(values), test
 
     def _cell(self, part: TaskPart, trials: range) -> Cell:
         mechanism = self.drawn(part)
@@ -370,15 +370,15 @@ class TaskPlan:
         problem, budget = self.problem_and_budget(trials[0] % self.task.splits, part.epsilon)
         return Cell(mechanism, problem, budget, self.settings.seed, trials, self.private)
 
-    # Keeping -------------------------------------------------------------------------------
+    # Keys of stored scores -----------------------------------------------------------------
 
     @cached_property
     def digest(self) -> str:
-        """Digest of everything a score depends on but its own part."""
+        """Digest of everything a score depends on, except its part."""
         digest = hashlib.blake2b(digest_size=16)
         table, labels = self.table, self.table.labels
         assert labels is not None
-        # What chooses parts, and names of the table, change no score.
+        # Leave out settings that choose parts of the work, and table names: they change no score.
         settings = replace(
             self.settings, table="", label=None, mechanisms=(), trials=1, epsilon=1.0
         )
@@ -408,55 +408,55 @@ def plan_task(
     *,
     strict: bool = False,
 ) -> TaskPlan:
-    """Return the plan of a task.
+    """Plan a task.
 
     Parameters
     ----------
     table : Table
-        With labels.
+        Table with labels.
     settings : Settings
-        ``trials`` counts rounds: one release on one split each.
+        ``trials`` is the number of rounds, each one release on one split.
     task : Task
     epsilons : sequence of float, optional
-        The task's own if not given.
+        Epsilons; the task's own if not given.
     mechanisms : sequence of Mechanism
-        Those without a claim are left out: they are the floors.
+        Mechanisms without a claim are left out, because the floors cover them.
     strict : bool
-        Whether a variant that the settings name and that can run nowhere is an error.
+        Whether a variant named in the settings that can run at no epsilon is an error.
 
     Raises
     ------
     InvalidTable
         If the table has no label, or too few rows.
     InvalidSetting
-        If the learner does not suit the label, or a setting the table.
+        If the learner does not suit the label, or a setting does not suit the table.
     CannotRun
-        If ``strict`` and a named variant can run nowhere.
+        If ``strict`` and a named variant can run at no epsilon.
     """
     learner = learner_for(task, table.labels)
     values = task.values if epsilons is None else tuple(float(value) for value in epsilons)
     start = TaskPlan(table, settings, task, learner, values)
     _check_rows(start)
-    named = {parse_variant(text) for text in settings.mechanisms if text != ALL}
+    choices = {parse_variant(text) for text in settings.mechanisms if text != ALL}
     places: list[tuple[Mechanism, float]] = []
-    skipped = []
+    skips = []
     for mechanism in mechanisms:
         if mechanism.info.guarantee == "none":
-            skipped.append(Skipped(mechanism.text, "it is drawn as a floor"))
+            skips.append(Skipped(mechanism.text, "it is drawn as a floor"))
             continue
         reasons = {epsilon: start.why_not(mechanism, epsilon) for epsilon in values}
         able = [(mechanism, epsilon) for epsilon in values if reasons[epsilon] is None]
         refusals = [reason for reason in reasons.values() if reason is not None]
-        if strict and not able and mechanism in named:
+        if strict and not able and mechanism in choices:
             raise CannotRun(mechanism.text, refusals[0])
         if refusals:
-            skipped.append(Skipped(mechanism.text, refusals[0]))
+            skips.append(Skipped(mechanism.text, refusals[0]))
         places += able
     return replace(
         start,
         mechanisms=tuple(dict.fromkeys(mechanism for mechanism, _ in places)),
         parts=tuple(_parts(start, places)),
-        skipped=tuple(skipped),
+        skipped=tuple(skips),
     )
 
 
@@ -467,7 +467,7 @@ def releasing_rows() -> list[Mechanism]:
 
 
 def _check_rows(plan: TaskPlan) -> None:
-    """Raise InvalidTable where there are too few rows to divide."""
+    """Raise InvalidTable if there are too few rows to split."""
     name, n = plan.table.name, len(plan.table.rows)
     if n < LEAST_ROWS:
         raise InvalidTable(f"A task needs at least {LEAST_ROWS} labelled rows; {name} has {n}.")
@@ -481,25 +481,25 @@ def _check_rows(plan: TaskPlan) -> None:
 
 
 def _parts(plan: TaskPlan, places: Sequence[tuple[Mechanism, float]]) -> Iterator[TaskPart]:
-    """Yield parts: one round everywhere first; the setting's epsilon, the ends, what is between."""
+    """Yield parts, first one round at each epsilon: the setting's, the ends, then the middles."""
     spread = dict.fromkeys([plan.shown_epsilon, *_spread(plan.epsilons)])
     order = {value: place for place, value in enumerate(spread)}
-    ordered = sorted(places, key=lambda place: order[place[1]])  # stable: mechanisms keep theirs
+    in_order = sorted(places, key=lambda place: order[place[1]])
     trials, step = plan.settings.trials, max(plan.task.splits, _CHUNK)
     ends = sorted({0, 1, *range(step, trials, step), trials})
-    once = min(trials, plan.task.splits)  # what does not draw is the same on a split every time
+    once = min(trials, plan.task.splits)  # Results without randomness recur on each split.
     for start, stop in itertools.pairwise(ends):
         for floor in (CLEAN, plan.learner.score.chance):
             if start < once:
                 yield TaskPart(floor, None, range(start, min(stop, once)))
         if plan.task.source == PROJECTION:
             yield TaskPart(CHANCE, None, range(start, stop))
-        for mechanism, epsilon in ordered:
+        for mechanism, epsilon in in_order:
             yield TaskPart(mechanism.text, epsilon, range(start, stop))
 
 
 def _spread(values: Sequence[float]) -> list[float]:
-    """Return values so that the first few already span them: the ends, then middles."""
+    """Order values so that the first few already span the range: the ends, then middles."""
     order: list[float] = []
     gaps = [(0, len(values) - 1)]
     places = {0, len(values) - 1}

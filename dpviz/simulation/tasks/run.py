@@ -1,4 +1,4 @@
-"""Run a task over epsilons and mechanisms: in small parts, so that it can stop and go on."""
+"""Run a task over epsilons and mechanisms, in small parts so that it can stop and resume."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPart, TaskPlan
 
 @dataclass(frozen=True, eq=False)
 class RoundsJob:
-    """Some rounds of a task; see `dpviz.simulation.jobs.Job`.
+    """A few rounds of a task, as a job; see `dpviz.simulation.jobs.Job`.
 
-    ``tick`` is called before each fit, so that a long one can be stopped.
+    ``tick`` is called before each fit, so that long work can be stopped.
     """
 
     plan: TaskPlan
@@ -45,14 +45,14 @@ class RoundsJob:
 
 @dataclass(frozen=True, eq=False)
 class TaskStep:
-    """A task under way.
+    """State of a running task.
 
     Attributes
     ----------
     progress : Progress
-        Counts rounds: one fit each.
+        Progress, counted in rounds of one fit each.
     scores : dict of TaskPart to ndarray
-        What has been found so far.
+        Scores found so far.
     """
 
     progress: Progress
@@ -64,7 +64,7 @@ def work(
 ) -> Generator[TaskStep, None, None]:
     """Run the parts that are not stored yet; yield before the first and after each.
 
-    Close the generator, or raise in ``tick``, to stop: what is kept stays.
+    To stop, close the generator or raise in ``tick``; stored parts stay stored.
     """
     jobs = [RoundsJob(plan, part, tick) for part in plan.parts]
     with closing(engine.work(jobs, store)) as steps:
@@ -73,7 +73,7 @@ def work(
             yield TaskStep(step.progress, scores)
 
 
-# As a table ---------------------------------------------------------------------------------------
+# Scores as a table --------------------------------------------------------------------------------
 
 
 TASK_COLUMNS = ("mechanism", "source", "epsilon", "split", "trial", "score")
@@ -113,7 +113,7 @@ def _names(plan: TaskPlan) -> list[str]:
 
 
 def band_table(plan: TaskPlan, table: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and band of each mechanism at each epsilon, and of each floor.
+    """Return the mean and the band of each mechanism at each epsilon, and of each floor.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Scores of what is learned from some rows, on others."""
+"""Score a learner on rows that it has not learned from."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Labelled:
     ----------
     rows : ndarray of shape (n, d)
     labels : ndarray of shape (n,)
-        Texts or numbers.
+        Labels, as texts or numbers.
     """
 
     rows: FloatArray
@@ -53,8 +53,7 @@ def split(
     ----------
     n : int
     shares : sequence of float
-        Share of each part, above 0; together at most 1. Rows beyond their sum
-        are in no part.
+        Share of each part, above 0; the shares sum to at most 1. Other rows are in no part.
     rng : Generator
 
     Returns
@@ -68,11 +67,11 @@ def split(
         If the shares are not legal, or a part would be empty.
     """
     if not shares or min(shares) <= 0 or sum(shares) > 1 + 1e-9:
-        raise InvalidSetting("shares", "above 0 and at most 1 together", tuple(shares))
+        raise InvalidSetting("shares", "above 0, with a sum of at most 1", tuple(shares))
     ends = np.rint(n * np.minimum(np.cumsum(shares), 1.0)).astype(int)
     sizes = np.diff(ends, prepend=0)
     if sizes.min() < 1:
-        raise InvalidSetting("rows", "enough for one in every part", n)
+        raise InvalidSetting("the number of rows", "enough for one row in each share", n)
     order = rng.permutation(n)
     return tuple(np.split(order[: ends[-1]], ends[:-1]))
 
@@ -98,16 +97,16 @@ def score_projected(
         Key of `LEARNERS`.
     components : ndarray of shape (trials, d, k)
     train, test : Labelled
-        Rows in the coordinates of the components.
+        Training and test rows, in the coordinates of the components.
     seed : int
-        Streams are named (seed, learner, trial): folds, and estimators that draw.
+        Seed of the streams, named (seed, learner, trial), for folds and random estimators.
     parameters : mapping, optional
         Fixed parameters of the estimator (``C``; ``alpha``; ``alpha`` and
         ``gamma``; ``n_clusters``). If not given, they are chosen by
         cross-validation within the training rows; ``n_clusters`` is the number
         of labels in the training rows.
     numbers : sequence of int, optional
-        Trial numbers; from 0 if not given.
+        Trial numbers; by default they start at 0.
 
     Returns
     -------
@@ -115,11 +114,11 @@ def score_projected(
         Accuracy, root mean squared error in units of the labels, or adjusted
         Rand index.
     """
-    chosen = learner_of(learner)
+    method = learner_of(learner)
     each = zip(range(len(components)) if numbers is None else numbers, components, strict=True)
     scores = [
         score_learned(
-            chosen, train.projected(frame), test.projected(frame), seed, number, parameters
+            method, train.projected(frame), test.projected(frame), seed, number, parameters
         )
         for number, frame in each
     ]
@@ -128,15 +127,15 @@ def score_projected(
 
 def score_guess(learner: str, train: Labelled, test: Labelled) -> float:
     """Return the score of a constant guess: the majority class, the mean, or one cluster."""
-    chosen = learner_of(learner)
-    if chosen.kind == REGRESSION:
+    method = learner_of(learner)
+    if method.kind == REGRESSION:
         guess = train.labels.mean()
-    elif chosen.kind == CLASSIFICATION:
+    elif method.kind == CLASSIFICATION:
         values, counts = np.unique(train.labels, return_counts=True)
         guess = values[counts.argmax()]
     else:
         guess = 0
-    return chosen.score.measure(test.labels, np.full(len(test.labels), guess))
+    return method.score.measure(test.labels, np.full(len(test.labels), guess))
 
 
 def score_learned(
@@ -148,27 +147,27 @@ def score_learned(
     parameters: Parameters | None,
     tick: Callable[[], object] | None = None,
 ) -> float:
-    """Return the score on test rows of what is learned from training rows in one trial.
+    """Return the test score of a learner fitted to the training rows in one trial.
 
-    Parameters are those of `score_projected`, and:
+    Parameters are as in `score_projected`, with these additions:
 
     number : int
-        Of the trial.
+        Trial number.
     tick : callable, optional
-        Called before each fit, and all the time while a long one goes on in a process of its
-        own; what it raises ends the work.
+        A function called before each fit, and repeatedly while a long fit runs in its own process;
+        an exception from it ends the work.
     """
     state = int(generator(seed, "learner", learner.key, number).integers(2**31 - 1))
-    given = (learner.key, train, test, state, parameters)
+    facts = (learner.key, train, test, state, parameters)
     if tick is None or not learner.is_long(train.rows, train.labels):
-        return _learned(*given, tick)
+        return _learned(*facts, tick)
 
     def told() -> None:
         tick()
 
-    # whoever ticks may stop, and a long fit looks up nowhere
+    # A tick may cancel the work, but a long fit calls none, so use a process of its own.
     with cancelled_by(told), own_process() as run:
-        return float(run(_learned, *given))
+        return float(run(_learned, *facts))
 
 
 def _learned(

@@ -1,4 +1,4 @@
-"""`Task`: every option of a learning task, declared once; and which learners suit a label."""
+"""`Task`: all options of a learning task, declared once, and the learners for each label."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ APART, TRAINING = "apart", "training"
 TUNED, FIXED = "cv", "fixed"
 
 MOST_CLASSES = 50
-"""More classes than this and a label counts as a name or a number, not as a class."""
+"""A label with more classes than this counts as a name or a number, not as a class."""
 FEW_VALUES, MANY_VALUES = 20, 11
-"""Numbers of at most the one are classes too; of at least the other, a quantity to predict."""
+"""Up to the first count of values, numbers are classes too; from the second on, quantities."""
 LEAST_ROWS = 20
 
 _MOST_EPSILONS = 50
@@ -39,7 +39,7 @@ _EPSILONS_ALLOWED = (
 
 
 def _check_epsilons(written: str) -> str:
-    """Return the values as rising numbers, ranges written out."""
+    """Return the values as ascending numbers, with ranges expanded."""
     error = InvalidSetting("epsilons", _EPSILONS_ALLOWED, written, "--epsilons")
     try:
         values = sorted(set(parse_values("epsilon", written)))
@@ -52,13 +52,13 @@ def _check_epsilons(written: str) -> str:
 
 @dataclass(frozen=True)
 class Task(Declared):
-    """Options of a learning task and of the division of rows."""
+    """Options of a learning task and of its split of the rows."""
 
     learner: str | None = choice(
         None,
         {key: learner.label for key, learner in LEARNERS.items()},
         label="Learner",
-        help="Kind of task; auto takes the first that suits the label.",
+        help="Kind of learner; auto takes the first learner that suits the label.",
         optional=True,
         examples=("linear_svm", "k_means"),
     )
@@ -68,13 +68,14 @@ class Task(Declared):
         label="Learn",
         help="After a private projection: the subspace is private, and training rows projected on "
         "it are used with their true labels. From a private data release: rows and labels are "
-        "released with noise, and nothing else is learned from. Both are tested on clean rows.",
+        "released with noise, and the learner sees nothing else. Learners are tested on rows "
+        "without noise.",
         examples=(RELEASE,),
     )
     epsilons: str = text(
         "0.1,0.3,1,3,10",
         label="Epsilons",
-        help="Where along epsilon to measure: numbers, or low:high:count for a range spaced on a "
+        help="Epsilons to measure at: numbers, or low:high:count for a range spaced on a "
         "logarithmic scale.",
         check=_check_epsilons,
         allowed_text=_EPSILONS_ALLOWED,
@@ -85,13 +86,13 @@ class Task(Declared):
         1,
         1_000,
         label="Splits",
-        help="Random divisions of the rows; draws go round them, so draw 1 and draw 1 + splits "
-        "share a division.",
+        help="Number of random splits of the rows. Repetitions use the splits in turn, so "
+        "repetitions 1 and 1 + splits share a split.",
         examples=(2, 3),
     )
     subspace: str = choice(
         APART,
-        {APART: "from rows of their own", TRAINING: "from the training rows"},
+        {APART: "from separate rows", TRAINING: "from the training rows"},
         label="Subspace",
         help="Which rows the private subspace is computed from: a part that nothing else uses, or "
         "the training rows themselves.",
@@ -102,8 +103,8 @@ class Task(Declared):
         0.05,
         0.9,
         label="Share for the subspace",
-        help="Share of the rows for the subspace, if it has its own rows. Its privacy is "
-        "calibrated to their number.",
+        help="Share of the rows for the subspace, if the subspace has its own rows. The subspace's "
+        "privacy is calibrated to their number.",
         slider=(0.05, 0.9),
         examples=(0.4,),
     )
@@ -112,7 +113,7 @@ class Task(Declared):
         0.05,
         0.9,
         label="Share for testing",
-        help="Share of the rows that are only tested on; the rest is trained on.",
+        help="Share of the rows used only for testing; the remaining rows are used for training.",
         slider=(0.05, 0.9),
         examples=(0.3,),
     )
@@ -120,8 +121,8 @@ class Task(Declared):
         TUNED,
         {TUNED: "by cross-validation", FIXED: "fixed"},
         label="Hyperparameters",
-        help="Chosen by 3-fold cross-validation within the training rows of each repetition. Or "
-        "fixed at the middle of the grid, which is faster.",
+        help="Hyperparameters are chosen by 3-fold cross-validation within each repetition's "
+        "training rows. The choice fixed takes the middle of the grid, which is faster.",
         examples=(FIXED,),
     )
     most: int = integer(
@@ -129,7 +130,8 @@ class Task(Declared):
         50,
         1_000_000,
         label="Most rows",
-        help="Training and test parts beyond this are thinned at random; the subspace part never.",
+        help="Larger training and test parts are thinned at random to this number of rows. The "
+        "rows for the subspace are never thinned.",
         examples=(500,),
     )
 
@@ -139,20 +141,19 @@ class Task(Declared):
         if together > 0.95 + 1e-9:
             raise InvalidSetting(
                 "shares",
-                "at most 0.95 together for the subspace and testing, so that rows are left to "
-                "train on",
+                "at most 0.95 in all for the subspace and testing, because training needs the rest",
                 format_number(round(together, 6)),
                 "--subspace-share and --test-share",
             )
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The epsilons, rising."""
+        """The epsilons, ascending."""
         return tuple(float(value) for value in self.epsilons.split(","))
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Shares of the rows: for the subspace if apart, for training, for testing."""
+        """Shares of the rows: for a separate subspace, for training, for testing."""
         if self.source == PROJECTION and self.subspace == APART:
             train = 1 - self.subspace_share - self.test_share
             return (self.subspace_share, train, self.test_share)
@@ -162,8 +163,8 @@ class Task(Declared):
 def kinds_of(labels: NDArray[Any]) -> tuple[str, ...]:
     """Return the kinds of task that suit a label: classification, regression, clustering.
 
-    Texts and numbers of few different values are classes; numbers of many
-    values are quantities; in between they are both.
+    Texts and numbers of few different values are classes, and numbers of many values are
+    quantities. In between, numbers count as both.
     """
     count = len(np.unique(labels))
     kinds: list[str] = []
@@ -181,7 +182,7 @@ def learners_for(labels: NDArray[Any] | None) -> list[Learner]:
     Raises
     ------
     InvalidTable
-        If there is no label, or none suits it.
+        If there is no label, or no learner suits it.
     """
     if labels is None:
         raise InvalidTable(
@@ -189,28 +190,28 @@ def learners_for(labels: NDArray[Any] | None) -> list[Learner]:
             "the label, or another table."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise InvalidTable("A task needs a finite label for each row; some are not finite.")
+        raise InvalidTable("A task needs a finite label for each row; some labels are not finite.")
     kinds = kinds_of(labels)
     if not kinds:
         count = len(np.unique(labels))
         raise InvalidTable(
-            f"A task needs a label of 2 to {MOST_CLASSES} classes, or numbers; this one is text of "
-            f"{count:,} different values."
+            f"A task needs a label of numbers, or of 2 to {MOST_CLASSES} classes; this label has "
+            f"{count:,} different texts."
             if count > 1
-            else "A task needs a label of at least 2 different values; this one has 1."
+            else "A task needs a label with at least 2 different values; this label has 1."
         )
     return [learner for learner in LEARNERS.values() if learner.kind in kinds]
 
 
 def learner_for(task: Task, labels: NDArray[Any] | None) -> Learner:
-    """Return the task's learner, or the first that suits where none is named.
+    """Return the task's learner, or the first suitable learner if none is named.
 
     Raises
     ------
     InvalidSetting
-        If the one that is named does not suit the label.
+        If the named learner does not suit the label.
     InvalidTable
-        As `learners_for`.
+        In the same cases as `learners_for`.
     """
     suitable = learners_for(labels)
     if task.learner is None:
