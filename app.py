@@ -4,7 +4,7 @@ import gc
 
 import streamlit as st
 
-if __name__ == "__main__":  # a page runs
+if __name__ == "__main__":  # Streamlit runs this file as the script of a page.
     from pages.ui import shell
 
     st.set_page_config(
@@ -14,8 +14,8 @@ if __name__ == "__main__":  # a page runs
         initial_sidebar_state="collapsed",
     )
     shell.run()
-else:  # a server starts
-    gc.disable()  # until the server is ready: what is imported stays
+else:  # In this case, a web server imports this file as a module.
+    gc.disable()  # Garbage collection only slows the start, as imported objects stay in memory.
     from pages.ui import class_room, first_picture, serving
 
     app = st.App(

@@ -1,1 +1,1 @@
-"""What makes the dashboard run inside a browser; `docs/browser.md` says how it is published."""
+"""Code that runs the dashboard inside a browser; `docs/browser.md` explains publishing."""

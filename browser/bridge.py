@@ -19,7 +19,7 @@ from typing import Any
 import js
 from pyodide.ffi import can_run_sync, create_proxy, run_sync, to_js
 
-# Emscripten's own default lets nobody read what is written.
+# By default, Emscripten creates files that nobody may read, so change the default.
 os.umask(0o022)
 
 LOOP = asyncio.get_event_loop()
@@ -30,7 +30,7 @@ _LOOK_SECONDS = 0.1
 
 
 class _Timer:
-    """`threading.Timer` by the event loop: it fires once a script waits or has ended."""
+    """Replace `threading.Timer` on the event loop; a timer fires once a script waits or ends."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class _Timer:
     def start(self) -> None:
         self._due = LOOP.call_later(self.interval, lambda: self.run())
 
-    def run(self) -> None:  # Streamlit puts another in its place, so it is looked up when due
+    def run(self) -> None:  # Streamlit replaces `run`, so look up `run` when the timer fires.
         self._call()
 
     def cancel(self) -> None:
@@ -62,7 +62,7 @@ class _Timer:
 
 
 class _InPlace(concurrent.futures.Executor):
-    """`ThreadPoolExecutor` that does its work at once."""
+    """Replace `ThreadPoolExecutor`; each task runs immediately in the only thread."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         del args, kwargs
@@ -80,7 +80,7 @@ async def _in_place(function: Callable[..., Any], /, *args: Any, **kwargs: Any) 
     return function(*args, **kwargs)
 
 
-# Before Streamlit or the app are imported: they take these names when they are.
+# Replace these names before importing Streamlit or the app, which bind them on import.
 threading.Timer = _Timer  # type: ignore[misc, assignment]
 concurrent.futures.ThreadPoolExecutor = _InPlace  # type: ignore[misc, assignment]
 concurrent.futures.thread.ThreadPoolExecutor = _InPlace  # type: ignore[misc, assignment]
@@ -102,7 +102,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 
 class _Page(SessionClient):
-    """The one page that this runtime serves."""
+    """The only page that this runtime serves."""
 
     def write_forward_msg(self, msg: Any) -> None:
         js.toPage(to_js(serialize_forward_msg(msg)))
@@ -113,7 +113,7 @@ class _Page(SessionClient):
 
 
 class _Context(ClientContext):
-    """Nothing is known of a page that shares the machine."""
+    """A client context without headers, cookies or address, as no network is involved."""
 
     headers = property(lambda self: [])
     cookies = property(lambda self: {})
@@ -121,7 +121,7 @@ class _Context(ClientContext):
 
 
 class _Runtime(Runtime):
-    """A runtime whose messages leave at once: its loop rests while a script runs."""
+    """Send each message immediately, because the event loop rests while a script runs."""
 
     def _enqueued_some_message(self) -> None:
         for info in self._session_mgr.list_active_sessions():
@@ -134,14 +134,14 @@ class _Runtime(Runtime):
 
 
 class _Scripts:
-    """Whether a script runs, and whether it rests to let messages in."""
+    """State of the scripts: whether one runs, and whether it pauses to let messages in."""
 
     resting = False
     looked = 0.0
 
 
 def _start(self: ScriptRunner) -> None:
-    """In place of `ScriptRunner.start`: the script runs when the one thread is free."""
+    """Replace `ScriptRunner.start`; the script runs when the only thread is free."""
     if self._script_thread is not None:
         raise RuntimeError("ScriptRunner was already started")
     self._script_thread = threading.current_thread()
@@ -162,9 +162,9 @@ _look_at_requests = ScriptRunner._maybe_handle_execution_control_request
 
 
 def _look(self: ScriptRunner) -> None:
-    """Where the browser can suspend WebAssembly, let a rerun or a stop in ten times a second."""
+    """Accept a rerun or a stop ten times a second if the browser can suspend WebAssembly."""
     if _Scripts.resting:
-        return  # called by a timer: its message must not end the script in its place
+        return  # A timer fired during the pause; the script must not end here.
     now = time.monotonic()
     if now - _Scripts.looked > _LOOK_SECONDS and can_run_sync():
         _Scripts.resting = True
@@ -215,7 +215,7 @@ async def start(folder: str, options: Mapping[str, str]) -> None:
 
 
 def connect() -> None:
-    """Open the page's session, or go on with it after its page had closed the connection."""
+    """Open the page's session, or resume it after its page closed the connection."""
     _Open.page = _Page()
     _Open.session = _Open.runtime.connect_session(
         client=_Open.page, user_info={}, existing_session_id=_Open.session or None
@@ -223,21 +223,21 @@ def connect() -> None:
 
 
 def disconnect() -> None:
-    """Close the page's connection; its session stays."""
+    """Close the page's connection; the session stays open."""
     if _Open.page is not None:
         _Open.runtime.disconnect_session(_Open.session, client=_Open.page)
         _Open.page = None
 
 
 def receive(data: memoryview) -> None:
-    """Take a message of the page."""
+    """Receive a message from the page."""
     message = BackMsg()
     message.ParseFromString(bytes(data))
     _Open.runtime.handle_backmsg(_Open.session, message)
 
 
 def upload(session: str, file: str, name: str, kind: str, data: memoryview) -> None:
-    """Take an uploaded file."""
+    """Receive an uploaded file."""
     record = UploadedFileRec(file_id=file, name=name, type=kind, data=bytes(data))
     _Open.uploads.add_file(session_id=session, file=record)
 

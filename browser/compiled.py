@@ -1,7 +1,7 @@
-"""What the next visit need not compile: bytecode of the modules in use, and quick shared libraries.
+"""Store bytecode and quickly loaded shared libraries, so that the next visit starts faster.
 
-The worker (worker.js) keeps what `library` and `modules` return in the browser's storage, under a
-name that changes with every file of the edition, and puts it back before Python imports anything.
+The worker (worker.js) stores the results of `library` and `modules` in the browser, under a name
+that changes with every file of the edition. It restores them before any import in Python.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ import js
 from pyodide.ffi import to_js
 
 _HEADER = 16
-_UNCHECKED = (1).to_bytes(4, "little")  # of the flags of PEP 552: valid whatever the source's date
-_ENOUGH = 20  # modules more than were kept, to keep them again
+_UNCHECKED = (1).to_bytes(4, "little")  # These PEP 552 flags make Python skip the date check.
+_ENOUGH = 20  # Store compiled modules again only when this many are new.
 
 _plain = ExtensionFileLoader.create_module
 
 
 def _create_module(self: ExtensionFileLoader, spec: ModuleSpec) -> ModuleType:
-    """Link the library by the worker first: by itself it would search all symbols there are."""
+    """Let the worker link the library first, because Python would search all symbols."""
     js.loadLibrary(spec.origin)
     return _plain(self, spec)
 
 
 ExtensionFileLoader.create_module = _create_module  # type: ignore[method-assign]
-sys.dont_write_bytecode = False  # Pyodide's own setting is True
+sys.dont_write_bytecode = False  # Pyodide sets this value to True, so undo that.
 
 
 def _bytecode(code: CodeType) -> bytes:
@@ -44,9 +44,9 @@ def _bytecode(code: CodeType) -> bytes:
 
 
 async def library() -> Any:
-    """Return the standard library's archive with the bytecode of what has been imported of it.
+    """Return the standard library's archive with the bytecode of its imported modules.
 
-    Compiles while no script runs, a file at a time.
+    The function compiles one file at a time, while no script runs.
     """
     archive = next(path for path in sys.path if path.endswith(".zip"))
     used = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
@@ -70,7 +70,7 @@ class _Kept:
 
 
 def modules() -> Any:
-    """Return the bytecode of the modules in use, or None where most of it has been kept."""
+    """Return the bytecode of used modules, or None if most of it is stored already."""
     paths = set()
     for module in list(sys.modules.values()):
         cached = getattr(getattr(module, "__spec__", None), "cached", None)
@@ -90,5 +90,5 @@ def modules() -> Any:
 
 
 def restored(count: int) -> None:
-    """Take note that as many modules came from the browser's storage."""
+    """Record how many modules came from the browser's storage."""
     _Kept.count = count

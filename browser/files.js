@@ -1,13 +1,13 @@
-// The worker that files come from: it loads each once, checks it, keeps it, and unpacks archives
+// This worker supplies files. It loads each file once, checks and stores it, and unpacks archives
 // while Python starts in the worker beside it (worker.js).
 "use strict";
 
 const CACHE = "dpviz-edition";
-// Parts of Pyodide's packages that nothing in the browser reads.
+// Nothing in the browser reads these files of Pyodide's packages.
 const UNREAD = /(^|\/)(tests?|include)\/|\.(h|hh|hpp|c|cc|cpp|pxd|pyx|pxi|pyi|tp)$/;
 
 const say = (kind, more = {}) => self.postMessage({ kind, ...more });
-let python = null; // where the files go
+let python = null; // This is the folder into which files are unpacked.
 
 class CannotRun extends Error {}
 
@@ -21,8 +21,8 @@ function sentence(error) {
 
 function wrong(file) {
   return new CannotRun(
-    `${file.name} is not the file on record (its sha256 differs): the folder was changed or ` +
-      "a host in between changes files. Nothing of it was run.",
+    `${file.name} is not the file on record (its sha256 differs): the folder was changed, or ` +
+      "a host on the way changes files. The file was not run.",
   );
 }
 
@@ -50,7 +50,7 @@ class Loader {
   }
 
   async open() {
-    // Absent on a page without a secure context; the browser's own cache serves there.
+    // Without a secure context, `caches` does not exist; then the browser's own cache serves.
     if (!self.caches) return;
     try {
       this.cache = await caches.open(CACHE);
@@ -93,16 +93,16 @@ class Loader {
   }
 
   async fetched(file) {
-    // Without crypto.subtle (no secure context) the browser itself checks the digest.
+    // Without a secure context, crypto.subtle does not exist; then the browser checks the digest.
     const options = self.crypto && crypto.subtle ? {} : { integrity: integrityOf(file.sha256) };
     let answer;
     try {
       answer = await fetch(new URL(file.url, this.base), options);
     } catch (error) {
-      throw new CannotRun(`${file.name} could not be loaded, as the host did not answer: check the connection and reload.`);
+      throw new CannotRun(`${file.name} could not be loaded, as the server did not answer: check the connection and reload.`);
     }
     if (!answer.ok) {
-      throw new CannotRun(`${file.name} could not be loaded: the host answered ${answer.status}.`);
+      throw new CannotRun(`${file.name} could not be loaded: the server answered ${answer.status}.`);
     }
     const bytes = new Uint8Array(file.bytes);
     const reader = answer.body.getReader();
@@ -130,12 +130,12 @@ class Loader {
     try {
       await this.cache.put(this.keyOf(file.sha256), new Response(bytes));
     } catch (error) {
-      if (this.full) return; // said already: several are kept at once
+      if (this.full) return; // Report only once that the browser's storage is full.
       this.full = true;
       say("note", {
         text:
           "The browser's storage for this site is full or closed, so the next visit loads " +
-          "everything again.",
+          "all files again.",
       });
     }
   }
@@ -143,7 +143,7 @@ class Loader {
 
 // ------------------------------------------------------------------ archives
 
-// The members of a zip, by its directory at the end of the file.
+// Read the members of a zip file from the directory at the file's end.
 function* members(file, buffer) {
   const view = new DataView(buffer);
   let end = buffer.byteLength - 22;
@@ -168,12 +168,12 @@ function* members(file, buffer) {
 async function inflated(bytes) {
   const stream = new DecompressionStream("deflate-raw");
   const writer = stream.writable.getWriter();
-  writer.write(bytes).catch(() => {}); // what is wrong shows where it is read
+  writer.write(bytes).catch(() => {}); // An error of the stream appears when the file is read.
   writer.close().catch(() => {});
   return new Uint8Array(await new Response(stream.readable).arrayBuffer());
 }
 
-// One buffer with every file that is read, and where in it each lies.
+// Join all files of an archive in one buffer, and record each file's position.
 async function unpacked(file, buffer) {
   const found = [...members(file, buffer)].filter(
     ({ name }) => !name.endsWith("/") && !(file.slim && UNREAD.test(name)),

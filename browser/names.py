@@ -1,8 +1,8 @@
-"""Every name inside of Streamlit that dpviz relies on, and what for.
+"""List every Streamlit internal that dpviz relies on, and how dpviz uses it.
 
-Streamlit promises nothing about these: `missing` looks for `PRIVATE` in the source of the Streamlit
-that the browser edition is pinned to, and for `SERVED` and `MARKS` in the installed one. A contract
-test reads its answers, and finds what is used and not listed.
+Streamlit guarantees none of these internals. `missing` looks for `PRIVATE` in the source of the
+Streamlit version of the browser edition, and for `SERVED` and `MARKS` in the installed Streamlit. A
+contract test reads the results of `missing`, and finds names that are used but not listed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from zipfile import Path as Packed
 
 @dataclass(frozen=True)
 class Private:
-    """A private name, and the shape in which it is relied on.
+    """One of Streamlit's private names, and its expected shape.
 
     Attributes
     ----------
     module : str
     name : str
-        Within the module, dotted for what belongs to a class; empty for the module itself.
+        Name in the module. It is dotted for a member of a class, and empty for the module itself.
     parameters : tuple of str or None
-        Names that it is called with; None for what is no function.
+        Names of the arguments in calls; None if the name is not a function.
     why : str
-        What it does with it.
+        How Streamlit uses the name.
     whose : str
-        Who relies on it.
+        Code of dpviz that relies on the name.
     """
 
     module: str
@@ -173,7 +173,7 @@ SERVED = (
         "streamlit.proto.ForwardMsg_pb2", "", None, "reads as a browser does", "benchmarks.load"
     ),
 )
-"""What the server and the pages rely on, in the installed Streamlit."""
+"""Names that the server and pages use in the installed Streamlit."""
 
 MARKS = (
     "data-test-script-state", "stActiveTheme",
@@ -181,18 +181,19 @@ MARKS = (
     "stElementContainer", "stElementToolbar", "stEmpty", "stExpandSidebarButton",
     "stExpanderDetails", "stHeader", "stHorizontalBlock", "stLayoutWrapper", "stMain",
     "stMainBlockContainer", "stMetric", "stPlotlyChart", "stPopoverButton", "stSidebar",
-    "stSkeleton", "stToastContainer", "stToolbar", "stVerticalBlock", "stWidgetLabel",
+    "stSkeleton", "stToastContainer", "stToolbar", "stTopNav", "stTopNavDropdownLink",
+    "stTopNavLink", "stTopNavSection", "stVerticalBlock", "stWidgetLabel",
 )  # fmt: skip
-"""The marks of Streamlit's elements by which our styles and scripts find them, and of its state."""
+"""Marks by which our styles and scripts find Streamlit's elements and its state."""
 
 
 def missing(source: Path | Packed, names: tuple[Private, ...] = PRIVATE) -> list[str]:
-    """Return a sentence for each name that a Streamlit lacks or has in another shape.
+    """Return a sentence for each name that a Streamlit version lacks or has in another shape.
 
     Parameters
     ----------
     source : path
-        What holds the folder ``streamlit``: site-packages, or the inside of a wheel.
+        Parent of the folder ``streamlit``: site-packages, or the contents of a wheel.
     names : tuple of Private
     """
     sentences = []
@@ -216,7 +217,7 @@ def missing(source: Path | Packed, names: tuple[Private, ...] = PRIVATE) -> list
 
 
 def _found(source: Path | Packed, private: Private) -> ast.stmt | None:
-    """Return the statement that makes a name."""
+    """Return the statement that defines a name."""
     place = private.module.replace(".", "/")
     file = source / f"{place}.py"
     if not file.is_file():
@@ -239,7 +240,7 @@ def _found(source: Path | Packed, private: Private) -> ast.stmt | None:
 
 
 def _made(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement makes in its scope."""
+    """Return the names that a statement defines in its scope."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {statement.name}
     if isinstance(statement, ast.ImportFrom):
@@ -274,12 +275,12 @@ def _parameters(found: ast.stmt) -> tuple[str, ...]:
 
 
 def missing_marks(source: Path | Packed, marks: tuple[str, ...] = MARKS) -> list[str]:
-    """Return a sentence for each mark that no script of a Streamlit's page has."""
+    """Return a sentence for each mark that is in no script of Streamlit's page."""
     scripts = source / "streamlit" / "static" / "static" / "js"
     left = set(marks)
     for script in scripts.iterdir():
         text = script.read_text(encoding="utf-8")
-        # looked for as it stands first: a pattern takes a hundred times as long
+        # Look for the plain text first, because a pattern search takes a hundred times as long.
         left -= {mark for mark in left if mark in text and re.search(rf"\b{mark}\b", text)}
     return [
         f"This Streamlit marks nothing with {mark}: our styles look for it (browser/names.py)."

@@ -1,5 +1,5 @@
-// The page's side: a start screen, then Streamlit's own page, whose calls to its server go to the
-// worker beside this file. Runs before Streamlit's page and puts it in when Python is ready.
+// This script is the page of the browser edition: a start screen, then Streamlit's own page, whose
+// server calls go to a worker. It runs first and inserts Streamlit's page later.
 
 const HERE = new URL("./", import.meta.url); // .../edition/
 const BASE = new URL("../", HERE);
@@ -16,7 +16,7 @@ function megabytes(bytes) {
 
 const workers = [];
 
-// The first cause counts: a worker that is ended fails in the middle of what it does.
+// Report the first error only, because a worker that is stopped in mid-work fails again.
 function stopped(text, cause = null) {
   if (screen.dataset.state === "failed") return;
   if (cause) console.error(cause);
@@ -38,7 +38,7 @@ function note(text) {
 function progressed({ loaded, total, kept }) {
   part("bar").max = total;
   part("bar").value = loaded;
-  const source = kept > total / 2 ? "from this browser's storage" : "loaded";
+  const source = kept > total / 2 ? "read from this browser's storage" : "loaded";
   part("step").textContent = `${megabytes(loaded)} of ${megabytes(total)} ${source}`;
 }
 
@@ -167,7 +167,7 @@ window.WebSocket = new Proxy(window.WebSocket, {
   construct: (Real, [url, protocols]) => (isStream(url) ? new Socket(url, protocols) : new Real(url, protocols)),
 });
 
-// What Streamlit's server answers under these two addresses.
+// Streamlit's page expects these answers from its server at these two addresses.
 const FIXED = {
   "_stcore/health": () => new Response("ok"),
   "_stcore/host-config": () =>
@@ -193,7 +193,7 @@ window.fetch = async (input, options) => {
   return realFetch(input, options);
 };
 
-// Uploads: Streamlit's page sends each file by an XMLHttpRequest of its own.
+// For an upload, Streamlit's page sends each file by its own XMLHttpRequest.
 const UPLOAD = /^_stcore\/upload_file\/([^/]+)\/([^/]+)$/;
 
 class ServerRequest extends XMLHttpRequest {
@@ -252,7 +252,7 @@ class ServerRequest extends XMLHttpRequest {
 }
 window.XMLHttpRequest = ServerRequest;
 
-// Downloads are links to the server's media: the worker has the bytes and the name.
+// Downloads are links to the server's media files; the worker has each file's bytes and name.
 const realClick = HTMLAnchorElement.prototype.click;
 
 async function download(link, id) {
@@ -285,20 +285,20 @@ document.addEventListener("click", (event) => {
 
 // ------------------------------------------------------------------ begin
 
-// Read by Streamlit's page: where its server and its pages are.
+// Streamlit's page reads the addresses of its server and of its pages from this object.
 window.__streamlit = {
   BACKEND_BASE_URL: BASE.href,
   HOST_CONFIG_BASE_URL: BASE.href,
   MAIN_PAGE_BASE_URL: BASE.href,
   DOWNLOAD_ASSETS_BASE_URL: BASE.href,
 };
-// For whoever measures or tests: seconds of the start, modules that came compiled, writes of the
-// store, what was compiled and kept, bytes of memory.
+// Measurements and tests read these values: seconds of the start, modules restored as bytecode,
+// writes to the store, compiled and stored items, bytes of memory.
 window.dpvizEdition = { seconds: null, restored: 0, stored: 0, kept: [], memory: async () => (await ask({ kind: "memory" })).data };
 
 function start(name, message, port) {
-  // From bytes, so that the page's content policy binds the worker too: one that is loaded from an
-  // address has the policy that its host sends with it, and none if it sends none.
+  // Start the worker from bytes, so that the page's content policy binds the worker too. A worker
+  // loaded from an address has the policy that its host sends, or none.
   const code = `importScripts(${JSON.stringify(new URL(name, HERE).href)});`;
   const blob = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
   const started = new Worker(blob);
@@ -320,7 +320,7 @@ async function begin() {
   const lock = await answer.json();
   const total = [...lock.pyodide.files, ...lock.bundles].reduce((sum, file) => sum + file.bytes, 0);
   part("size").textContent = megabytes(total);
-  const early = document.createElement("link"); // so that it is there when Python is
+  const early = document.createElement("link"); // The page's code is then ready when Python is.
   Object.assign(early, { rel: "modulepreload", href: new URL(screen.dataset.main, BASE).href, crossOrigin: "" });
   document.head.append(early);
   const { port1, port2 } = new MessageChannel();
@@ -330,8 +330,8 @@ async function begin() {
 
 // ------------------------------------------------------------------ the board before Python
 
-// The first page shows a board that was computed beforehand. Python is loaded when somebody asks
-// for more than it holds; a link into a setting asks for Python at once.
+// The first page shows a comparison computed in advance. Python is loaded when a visitor requests
+// more than this comparison shows. A link to a setting loads Python at once.
 function showBoard() {
   screen.dataset.state = "board";
   screen.prepend(part("board").content.cloneNode(true));
@@ -344,7 +344,7 @@ function showBoard() {
   });
 }
 
-// The dashboard opens where the board is, at the epsilon that its slider has now.
+// The dashboard opens with the setting of the first page, at the slider's current epsilon.
 function takeOver() {
   const frame = screen.querySelector("iframe");
   const said = frame?.contentDocument?.querySelector('input[aria-label="Epsilon"]')?.getAttribute("aria-valuetext");
@@ -352,7 +352,7 @@ function takeOver() {
   if (epsilon) history.replaceState(null, "", new URL(`?epsilon=${epsilon}`, BASE));
 }
 
-const started = () => begin().catch(() => stopped("The host did not say what to load: check the connection and reload."));
+const started = () => begin().catch(() => stopped("The server did not list the files to load: check the connection and reload."));
 
 if (!part("board") || location.search || obstacle() !== null) started();
 else showBoard();

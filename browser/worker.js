@@ -1,5 +1,5 @@
-// The worker that Python lives in: it starts Pyodide on the files that files.js sends, keeps results
-// and hands messages to browser/bridge.py. It asks no host for anything.
+// Python runs in this worker. The worker starts Pyodide on the files from files.js, stores results
+// and passes messages to browser/bridge.py. It contacts no host.
 "use strict";
 
 const CACHE = "dpviz-edition";
@@ -10,13 +10,13 @@ const LIBRARIES = "/usr/lib";
 let python = null;
 let bridge = null;
 let compiled = null;
-let waiting = []; // messages that came before Python was ready
+let waiting = []; // Messages wait here until Python is ready.
 
 const say = (kind, more = {}) => self.postMessage({ kind, ...more });
 
 // ------------------------------------------------------------------ files, from the worker beside
 
-const coming = new Map(); // name -> what files.js sends under it, or a promise of that
+const coming = new Map(); // This maps each name to data from files.js, or to a promise of it.
 
 function expectFiles(names, port) {
   const found = new Map();
@@ -30,7 +30,7 @@ async function take(name) {
   return data;
 }
 
-// Pyodide asks for its files by fetch: it gets what was checked, and no request leaves.
+// Answer Pyodide's requests with files already checked, so that nothing leaves the browser.
 self.fetch = async (input) => {
   const url = String(input instanceof Request ? input.url : input);
   const name = decodeURIComponent(url.slice(url.lastIndexOf("/") + 1).split("?")[0]);
@@ -60,7 +60,7 @@ function write(into, { inside, data }) {
   }
 }
 
-// Called before Python opens a shared library (browser/compiled.py).
+// browser/compiled.py calls this function before Python opens a shared library.
 self.loadLibrary = (path) => {
   const { FS, LDSO, loadDynamicLibrary } = python._module;
   if (LDSO.loadedLibsByName[path]) return;
@@ -75,24 +75,24 @@ self.loadLibrary = (path) => {
 
 // ------------------------------------------------------------------ what was compiled
 
-let keeping = null; // names in the browser's storage; null where nothing can be kept
+let keeping = null; // Names in the browser's storage; null if nothing can be stored.
 let resting = 0;
 
-// Four bytes with the length of an index, the index, and what it points into.
+// The format is: the index's length in four bytes, the index, and the data of all files.
 function packOf(buffer) {
   const length = new DataView(buffer).getUint32(0, true);
   const inside = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
   return { inside, data: buffer.slice(4 + length) };
 }
 
-// When nothing has run for a while, so that nobody waits for it.
+// Store only when the app has been idle for some time, so that nobody waits for it.
 function keepLater() {
   clearTimeout(resting);
   if (keeping) resting = setTimeout(() => keepCompiled().catch(() => (keeping = null)), 2000);
 }
 
 async function keepCompiled() {
-  if (self.isBusy()) return; // comes again when that ends
+  if (self.isBusy()) return; // This function runs again when the script ends.
   const cache = await caches.open(CACHE);
   const put = async (name, bytes) => {
     await cache.put(new URL(`held/${name}`, keeping.base).href, new Response(bytes));
@@ -162,7 +162,7 @@ async function openStore() {
     await synchronise(true);
     storing = Promise.resolve();
   } catch (error) {
-    say("note", { text: "This browser keeps nothing here: results are worked out again after a reload." });
+    say("note", { text: "This browser stores no results for this page: a reload computes them again." });
   }
 }
 
@@ -172,14 +172,14 @@ function synchronise(populate) {
   );
 }
 
-// Called by the bridge after each run; one write at a time.
+// The bridge calls this function after each script run; only one write runs at a time.
 self.keepStore = () => {
   if (!storing) return;
   storing = storing
     .then(() => synchronise(false))
     .then(() => say("stored"))
     .catch(() => {
-      say("note", { text: "The browser's storage is full: new results will not outlive a reload." });
+      say("note", { text: "The browser's storage is full: new results will be lost at a reload." });
     });
 };
 
@@ -190,10 +190,10 @@ self.toPage = (bytes) => {
   self.postMessage({ kind: "message", data: copy.buffer }, [copy.buffer]);
 };
 
-// A turn of the event loop; 0 lets messages of the page in.
+// Wait for 0 ms, so that the event loop can deliver waiting messages from the page.
 self.turn = () => new Promise((resolve) => setTimeout(resolve, 0));
 
-// Scripts run one after the other: each was started as a thread, and there is one thread.
+// Run scripts one after another: each expects its own thread, but the browser has only one.
 let scripts = Promise.resolve();
 let running = 0;
 self.isBusy = () => running > 0;

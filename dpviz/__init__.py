@@ -1,18 +1,17 @@
 """dpviz: see what differential privacy costs a principal component analysis.
 
-`compare` runs mechanisms side by side, `sweep` along an axis, and `board` draws them to be
-scrubbed; `least` finds the least epsilon for a goal, `decide` a stakeholder's with what it risks,
-and `predict` needs no draw; `audit` bounds what a mechanism really costs, by attack; `claims` says
-which promises hold here, and `reproduce` which of the papers' do; `account` says what repeating
-costs, `waterfall` what a private preparation does, `task` what can still be learned, and
-`published` draws a picture of the rows to publish. `schema` drafts how a release reads a table,
-`release` makes one, `card` files it, `verify` checks that, and
-`ledger` says what releases have spent. `list_mechanisms` and `list_datasets` say what there is. An
-answer is kept by its ``save``, read by `load` and asked again by `rerun`. `PrivatePCA` makes one
-private release as a scikit-learn estimator; `budget` limits what several cost together, and
-`spending` says it. `mechanism` and `metric` make one of a function of yours, `Mechanism` is the
-base of classes; `check` runs the contract suite over it, and `dpviz.extend` has what an
-author imports.
+`compare` runs mechanisms side by side, `sweep` varies a setting, and `board` shows mechanisms along
+epsilon. `least` finds the least epsilon for a goal, `decide` the least epsilon for a stakeholder
+with its risk, and `predict` needs no simulation. `audit` bounds the real privacy loss from below,
+by attack; `claims` lists which privacy claims hold, and `reproduce` which results of the papers.
+`account` gives the cost of repeated releases, `waterfall` of a private preparation, `task` what can
+still be learned, and `published` a chart to publish. `schema` drafts how a release reads a table,
+`release` makes a release, `card` its privacy card, `verify` checks the card, and `ledger` lists
+what releases cost. `list_mechanisms` and `list_datasets` list what is available. An answer's
+``save`` writes a file; `load` reads it, and `rerun` repeats the question. `PrivatePCA` is a
+scikit-learn estimator that makes one private release; `budget` limits the total cost of several,
+and `spending` reports it. `mechanism` and `metric` wrap your own functions, `Mechanism` is the base
+class, `check` runs the contract suite, and `dpviz.extend` has the imports for authors.
 """
 
 from __future__ import annotations
@@ -69,11 +68,11 @@ _HOMES = {
     "load": "dpviz.studies",
     **dict.fromkeys(("list_datasets", "list_mechanisms"), "dpviz.studies.listing"),
 }
-"""Where a name is defined, if not in the file of its own name among the questions."""
+"""Modules of the public names that are not defined in a file of their own name in ``studies``."""
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: the command line and the pages need not wait for what they do not use.
+    # Import on demand, so that the command line and the pages load only modules that they use.
     if name == "__version__":
         return import_module("dpviz.core").VERSION
     if name in __all__:

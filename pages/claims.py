@@ -1,4 +1,4 @@
-"""Claims: what each mechanism promises, what holds, and evidence a visitor can rerun."""
+"""Claims: the promise of each mechanism, whether it holds, and evidence to rerun."""
 
 PAGE = {
     "title": "Claims",
@@ -6,6 +6,9 @@ PAGE = {
     "place": 50,
     "term": "both-worlds",
     "unread": ("mechanisms",),
+    "about": "Each small chart shows the privacy promise of one mechanism. A promise holds as "
+    "stated, holds with more noise than needed, or does not hold. Select a promise to see the "
+    "evidence. You can also run an audit or an attack yourself.",
 }
 
 import streamlit as st

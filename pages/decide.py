@@ -1,4 +1,4 @@
-"""Decide: what can be published safely, in one question, one answer and one next step."""
+"""Decide: what can be published safely, with one question, one answer and one next step."""
 
 PAGE = {
     "title": "Decide",
@@ -7,6 +7,9 @@ PAGE = {
     "term": "both-worlds",
     "answers_first": True,
     "unread": ("epsilon", "precision", "directions", "mechanisms"),
+    "about": "State how much structure you need and which risk is acceptable. The risk is how far "
+    "an attacker's suspicion about one person may rise. The answer is an epsilon that meets both "
+    "limits, or no. The chart shows structure and risk at every epsilon.",
 }
 
 import streamlit as st
@@ -40,13 +43,13 @@ from pages.ui.texts import plain
 
 VIEW, PROSPECT, AT = "decide", "decide.prospect", "decide.at"
 CEILINGS = (2.0, 3.0, 5.0, 10.0, 25.0)
-"""Risks that are offered in the sentence, in 100."""
+"""Risks in 100 that the sentence offers."""
 STILL = {"displayModeBar": False, "staticPlot": True}
 NEXT = {
     decide.LIMITS: "State the limits …",
-    decide.UNIT: "Say whom a row is about …",
+    decide.UNIT: "State how many rows a person has …",
 }
-"""The first thing that is open, as what to do; Release has the place for each."""
+"""Button texts for the first undecided point; Release has a field for each point."""
 STYLE = """<style>
 .st-key-decide-question p { font-size: 19px; }
 .st-key-decide-question { row-gap: .4rem; column-gap: .4rem; }
@@ -59,24 +62,26 @@ STYLE = """<style>
 [class*="st-key-decide-answer-"] h2 { font-size: 46px !important; line-height: 1; padding: 0; }
 [class*="st-key-decide-answer-"] p { font-size: 19px; }
 .st-key-decide-fill p { font-size: 21px; } .st-key-decide-instead p { font-size: 21px; }
+[class*="st-key-decide-map-"] [data-testid="stPlotlyChart"] { zoom: .6; } /* 150 px at least */
+.st-key-decide-room .annotation:not([data-index="0"]) text { fill: currentColor !important; }
 .st-key-decide-open { border-color: #b98900 !important; }
 @media (min-width: 701px) { .st-key-decide-short { display: none; } }
 @media (max-width: 700px) {
   .st-key-decide-question p { font-size: 17px; }
   /* the answer and what can be done with it stay in sight */
   .st-key-decide-bar { position: fixed; inset: auto 0 0; z-index: 90; width: 100% !important;
-    padding: 8px 16px; background: Canvas; border-top: 1px solid #8a93a066;
+    padding: 8px 16px; background: light-dark(#fff, #030508); border-top: 1px solid #8a93a066;
     justify-content: space-between; }
   [data-testid="stMainBlockContainer"] { padding-bottom: 6rem; }
 }
 </style>"""
 
 
-# The question -------------------------------------------------------------------------------------
+# Fields of the question ---------------------------------------------------------------------------
 
 
 def inline(name: str, options: Sequence[Any], words: Any, width: int) -> None:
-    """Draw a choice that stands in the sentence."""
+    """Draw a choice inside the sentence."""
     now = state.get(name, VIEW)
     controls.control(
         st.selectbox,
@@ -84,7 +89,7 @@ def inline(name: str, options: Sequence[Any], words: Any, width: int) -> None:
         f"asked.{name}",
         now,
         lambda value: state.put(name, value, VIEW),
-        # a link may hold another value than those that are offered
+        # A link may hold a value that is not in the list of options.
         options=list(dict.fromkeys([*options, now])),
         format_func=words,
         label_visibility="collapsed",
@@ -92,8 +97,8 @@ def inline(name: str, options: Sequence[Any], words: Any, width: int) -> None:
     )
 
 
-def ask(measured: Measured | None) -> None:
-    """Ask the question: one sentence with choices in it."""
+def ask(table: Measured | None) -> None:
+    """Draw the question as one sentence with choices in it."""
 
     def say(words: str) -> None:
         st.markdown(words, width="content")
@@ -102,24 +107,23 @@ def ask(measured: Measured | None) -> None:
         say("We publish")
         what = params_of(Answers)["hand_out"].choices
         inline("hand_out", list(what), what.__getitem__, 290)
-        if measured is not None:
-            say(f"of **{plain(measured.name)}** ({measured.n:,} × {measured.d});")
+        if table is not None:
+            say(f"of **{plain(table.name)}** ({table.n:,} × {table.d});")
             if state.get("source", VIEW) == "table":
                 if state.get("table") == state.UPLOAD:
                     check.ask_person()
                 else:
-                    unit.ask("decide", measured.columns)
+                    unit.ask("decide", table.columns)
         say("At least")
-        kept = params_of(Answers)["survive"].choices
-        inline("survive", list(kept), kept.__getitem__, 110)
-        say("must be kept in 95 of 100 releases,")
-        say("and a suspicion of 1 in 100")
-        say("may become at most")
+        shares = params_of(Answers)["survive"].choices
+        inline("survive", list(shares), shares.__getitem__, 110)
+        say("of the structure must be kept in 95 % of releases,")
+        say("and a suspicion of 1 in 100 may rise to at most")
         inline("ceiling", CEILINGS, lambda count: f"{numeral(count, 3)} in 100", 140)
 
 
-def experts(found: decide.Decision | None) -> Any:
-    """Draw what few people change, behind one click; return the place of what follows late."""
+def experts(decision: decide.Decision | None) -> Any:
+    """Draw rarely changed options in an expander; return the container for late results."""
     with st.expander("Expert choices and details", expanded=current.prepared is None):
         left, right = st.columns(2)
         with left:
@@ -131,36 +135,36 @@ def experts(found: decide.Decision | None) -> Any:
             for place, name in zip(st.columns(3), ("people", "features", "shape"), strict=True):
                 with place:
                     controls.setting(name, VIEW)
-        if found is None:
+        if decision is None:
             return st.empty()
-        st.caption(plain(found.how))
+        st.caption(plain(decision.how))
         name = "dpviz-decision.json"
-        parts.download("All numbers (JSON)", lambda: found.to_json() + "\n", name, "decide.json")
+        parts.download("All numbers (JSON)", lambda: decision.to_json() + "\n", name, "decide.json")
         return st.empty()
 
 
-# The answer ---------------------------------------------------------------------------------------
+# Answer to the question ---------------------------------------------------------------------------
 
 
 def about(answers: Answers) -> tuple[Measured | None, Settings, tuple[str, ...]]:
-    """Return what the question is about, its settings, and what names it in a cache."""
+    """Return the table or plan of the question, its settings, and its cache key."""
     own = current.settings
     if answers.source == "plan":
-        chosen = Settings(
+        of_plan = Settings(
             table=plan_text(answers), k=min(own.k, answers.features - 1),
             relation=own.relation, seed=own.seed,
         )  # fmt: skip
-        return load_measured(chosen), chosen, ("plan", chosen.table)
+        return load_measured(of_plan), of_plan, ("plan", of_plan.table)
     delta = None if own.delta == 0 else own.delta
     delta = 0.0 if answers.delta_allowed == "no" else delta
-    chosen = replace(own, delta=delta, allocation="uniform", directions="features")
-    return current.prepared, chosen, current.data_key
+    settings = replace(own, delta=delta, allocation="uniform", directions="features")
+    return current.prepared, settings, current.data_key
 
 
-def prospect(measured: Measured, settings: Settings, answers: Answers) -> Prospect | None:
-    """Return what releases would keep, kept for the table that was asked about last."""
-    source: Any = measured
-    schema, name, token = None, measured.name, ("plan", settings.table)
+def prospect(table: Measured, settings: Settings, answers: Answers) -> Prospect | None:
+    """Return the prospect of releases, cached for the last question."""
+    source: Any = table
+    schema, name, token = None, table.name, ("plan", settings.table)
     if answers.source == "table":
         source = schema_editor.given()
         if source is None:
@@ -168,21 +172,21 @@ def prospect(measured: Measured, settings: Settings, answers: Answers) -> Prospe
         schema = schema_editor.known(source)
         name = source.name if isinstance(source, Table) else "your table"
         token = (schema_editor.named(source), f"{schema.digest} {schema.from_data}")
-    delta = measured.budget(replace(settings, delta=None)).delta
+    delta = table.budget(replace(settings, delta=None)).delta
     delta = delta if settings.delta is None else settings.delta
-    asked = (*token, settings.k, settings.relation, delta, answers.delta_allowed, answers.hand_out)
-    held = st.session_state.get(PROSPECT)
-    if held is None or held[0] != asked:
+    key = (*token, settings.k, settings.relation, delta, answers.delta_allowed, answers.hand_out)
+    entry = st.session_state.get(PROSPECT)
+    if entry is None or entry[0] != key:
         with limits.deadline(limits.caps().work):
-            found = decide.prospect_of(name, source, schema, settings, answers, delta)
-        st.session_state[PROSPECT] = held = (asked, found)
-    kept: Prospect = held[1]
-    return kept
+            new = decide.prospect_of(name, source, schema, settings, answers, delta)
+        st.session_state[PROSPECT] = entry = (key, new)
+    answer: Prospect = entry[1]
+    return answer
 
 
-def fill_release(found: decide.Decision) -> None:
-    """Fill the form of Release with what was decided, and go there."""
-    options = found.release
+def fill_release(decision: decide.Decision) -> None:
+    """Fill the form of Release with the decision, and open that page."""
+    options = decision.release
     for name in ("rows", "row_bound", "center", "scale"):
         st.session_state[f"release.{name}"] = getattr(options, name)
     for name, value in (
@@ -194,81 +198,81 @@ def fill_release(found: decide.Decision) -> None:
     st.session_state["decide.release"] = True
 
 
-def next_step(found: decide.Decision) -> None:
-    """Draw the one action that comes next; on a phone it stays in sight with the answer."""
+def next_step(decision: decide.Decision) -> None:
+    """Draw the next step as one button; on a phone it stays visible with the answer."""
     off = NO_LEDGER if in_browser() else shell.no_releases()
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="decide-bar"
     ):
         with st.container(key="decide-short"):
-            st.markdown(f"**{plain(short(found))}**")
-        if found.answers.shows_rows:
+            st.markdown(f"**{plain(short(decision))}**")
+        if decision.answers.shows_rows:
             st.button(
                 "Publish a map of counts instead", key="decide.instead", type="primary",
                 on_click=state.on_change(lambda: state.put("hand_out", "map", VIEW)),
             )  # fmt: skip
             return
-        release = f"Release at ε {numeral(found.release.epsilon, 3)} …"
+        release = f"Release at ε {numeral(decision.release.epsilon, 3)} …"
         st.button(
-            next((NEXT[name] for name in found.open if name in NEXT), release),
+            next((NEXT[name] for name in decision.open if name in NEXT), release),
             key="decide.fill",
             type="primary",
-            on_click=lambda: fill_release(found),
+            on_click=lambda: fill_release(decision),
             disabled=off is not None,
             help=None if off is None else plain(off),
         )
 
 
-def short(found: decide.Decision) -> str:
-    """Return the answer in a line."""
-    mark = decide.MARKS[found.verdict]
-    if found.outlook is None or found.after is None:
+def short(answer: decide.Decision) -> str:
+    """Return the answer in one line."""
+    mark = decide.MARKS[answer.verdict]
+    if answer.outlook is None or answer.after is None:
         return f"{mark} No"
-    return f"{mark} ε {numeral(found.epsilon, 3)} · 1 → {decide.in_hundred(found.after)} in 100"
+    return f"{mark} ε {numeral(answer.epsilon, 3)} · 1 → {decide.in_hundred(answer.after)} in 100"
 
 
-def say(found: decide.Decision) -> None:
-    """Draw the answer, gain and harm on one axis, and the sentences for a board."""
-    with st.container(key=f"decide-answer-{found.verdict}"):
-        least = "No" if found.epsilon is None else f"ε {numeral(found.epsilon, 3)}"
-        st.header(f"{decide.MARKS[found.verdict]} {least}", anchor=False)
-        st.markdown(f"**{plain(found.headline)}** {plain(found.both_sides)}")
-    if found.answers.shows_rows:
+def say(decision: decide.Decision) -> None:
+    """Draw the answer, gain and harm on one axis, and the four sentences for decision makers."""
+    with st.container(key=f"decide-answer-{decision.verdict}"):
+        least = "No" if decision.epsilon is None else f"ε {numeral(decision.epsilon, 3)}"
+        st.header(f"{decide.MARKS[decision.verdict]} {least}", anchor=False)
+        st.markdown(f"**{plain(decision.headline)}** {plain(decision.both_sides)}")
+    if decision.answers.shows_rows:
         return
-    st.plotly_chart(
-        found.figure(),
+    parts.plot(
+        decision.figure(),
         key="decide.room",
         config=STILL,
-        alt="Structure kept, and what a suspicion may become, by epsilon; between them the room",
+        alt="Structure kept, and how far an attacker's suspicion may rise, at each epsilon, with "
+        "the range of allowed epsilons",
     )
-    if found.helps:
+    if decision.helps:
         st.subheader("What would help", anchor=False)
-        st.markdown("\n".join(f"- {plain(one)}" for one in found.helps))
-    if found.board:
-        st.subheader("To the board, in four sentences", anchor=False)
-        lines = (f"{at}. {one}" for at, one in enumerate(found.board, 1))
+        st.markdown("\n".join(f"- {plain(one)}" for one in decision.helps))
+    if decision.board:
+        st.subheader("Four sentences for the people who decide", anchor=False)
+        lines = (f"{at}. {one}" for at, one in enumerate(decision.board, 1))
         copyable("\n".join(lines), prose=True)
         st.caption(f"{decide.INTERNAL}.")
 
 
-def show_map(found: decide.Decision) -> None:
-    """Draw the map that would be printed, with others to click."""
-    maps = found.maps
-    first = min(found.epsilon or found.most, 100.0)
-    picked = st.session_state.get(AT)
-    at = picked if picked in [one for one, _ in maps] else first
-    shown = found.map_at(at)
-    st.subheader(f"What would be printed at ε {numeral(at, 2)}", anchor=False)
-    if shown is None:
-        st.markdown("At this epsilon noise hides the whole map: a release refuses it.")
+def show_map(decision: decide.Decision) -> None:
+    """Draw the map that would be printed, and other maps on which visitors may click."""
+    maps = decision.maps
+    first = min(decision.epsilon or decision.most, 100.0)
+    choice = st.session_state.get(AT)
+    at = choice if choice in [one for one, _ in maps] else first
+    picture = decision.map_at(at)
+    st.subheader(f"The map that would be published at ε {numeral(at, 2)}", anchor=False)
+    if picture is None:
+        st.markdown("At this epsilon noise hides the whole map, so dpviz does not release it.")
     else:
-        st.plotly_chart(
-            map_figure(shown),
+        parts.plot(
+            map_figure(picture),
             key="decide.map",
             config=STILL,
             alt="Simulated map of noisy counts along two components",
         )
-        st.caption(f"Simulated. No point is a person. {plain(picture_words(shown))}")
 
     def go(epsilon: float) -> None:
         st.session_state[AT] = epsilon
@@ -277,7 +281,7 @@ def show_map(found: decide.Decision) -> None:
         for place, (epsilon, small) in enumerate(maps):
             with st.container(width=92, gap="small", key=f"decide-map-{place}"):
                 if small is not None:
-                    st.plotly_chart(
+                    parts.plot(
                         map_figure(small, small=True),
                         key=f"decide.small.{place}",
                         config=STILL,
@@ -292,59 +296,62 @@ def show_map(found: decide.Decision) -> None:
                     help="Noise would hide this map." if small is None else None,
                     on_click=state.on_change(lambda epsilon=epsilon: go(epsilon)),
                 )
+    if picture is not None:
+        st.caption(f"Simulated. No point of the map is a person. {plain(picture_words(picture))}")
 
 
-def beside(found: decide.Decision) -> None:
-    """Draw what is open, the next step, and what would be printed."""
+def beside(decision: decide.Decision) -> None:
+    """Draw the undecided points, their one button, and the map that would be printed."""
     with st.container(border=True, key="decide-open"):
-        count = len(found.to_do)
-        words = {0: "Nothing is open.", 1: "One thing is open."}.get(
-            count, f"{count} things are open."
+        count = len(decision.to_do)
+        words = {0: "Nothing is left to do.", 1: "One thing is left to do."}.get(
+            count, f"{count} things are left to do."
         )
-        st.markdown(f"**{words}** {plain(' '.join(found.to_do))}")
-        next_step(found)
-    if found.prospect.options.picture:
-        show_map(found)
+        st.markdown(f"**{words}** {plain(' '.join(decision.to_do))}")
+        next_step(decision)
+    if decision.prospect.options.picture:
+        show_map(decision)
     else:
-        said, use = found.loadings
+        sentence, use = decision.loadings
         if use:
-            st.subheader(plain(said), anchor=False)
-            st.plotly_chart(
+            st.subheader(plain(sentence), anchor=False)
+            parts.plot(
                 loadings_figure(use),
                 key="decide.loadings",
                 config=STILL,
-                alt="Loadings of the first component, with where 95 of 100 releases put them",
+                alt="Loadings of the first component, with the range of each loading in 95 % of "
+                "releases",
             )
-            st.caption("Bars: where 95 of 100 releases put each loading. Hollow: could be 0.")
-    parts.download("Print the plan", found.html, "dpviz-plan.html", "decide.plan")
+            st.caption(
+                "Bars: the range of each loading in 95 % of releases. Hollow bar: the loading may "
+                "be 0."
+            )
+    parts.download("Download the plan to print", decision.html, "dpviz-plan.html", "decide.plan")
 
 
 def draw(answers: Answers) -> None:
-    """Draw the page."""
-    measured, settings, key = about(answers)
+    """Draw the Decide page."""
+    table, settings, key = about(answers)
     st.title("What can you publish safely?", anchor=False)
-    ask(measured)
+    ask(table)
     place = st.empty().container()
-    found = known = None
+    decision = outlook = None
     with place, guard():
-        known = None if measured is None else prospect(measured, settings, answers)
-        if known is not None:
-            found = decide.answer(known, answers, settings)
+        outlook = None if table is None else prospect(table, settings, answers)
+        if outlook is not None:
+            decision = decide.answer(outlook, answers, settings)
             left, right = st.columns([7, 5], gap="medium")
             with left:
-                say(found)
+                say(decision)
             with right:
-                if answers.shows_rows:
-                    next_step(found)
-                else:
-                    beside(found)
-    late = experts(found)
-    if known is None or measured is None or answers.shows_rows:
+                (next_step if answers.shows_rows else beside)(decision)
+    late = experts(decision)
+    if outlook is None or table is None or answers.shows_rows:
         return
 
     def follow() -> None:
-        other = board.least(key, measured, settings, answers.recovery)
-        steps = known.steps(answers.recovery)
+        other = board.least(key, table, settings, answers.recovery)
+        steps = outlook.steps(answers.recovery)
         late.caption(plain(" ".join([f"{other}." if other else "", steps]).strip()))
 
     shell.follow(follow)

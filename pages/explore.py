@@ -1,4 +1,4 @@
-"""Explore: the board, and behind it every chart and number of one setting."""
+"""Explore: the comparison figure, and below it every chart and number of one setting."""
 
 PAGE = {
     "title": "Explore",
@@ -6,6 +6,10 @@ PAGE = {
     "place": 20,
     "first": True,
     "term": "recovery",
+    "about": "Each column is one mechanism, simulated many times on the same table. Move epsilon "
+    "to the left: the small eigenvalues are lost below the noise edge, then the released space "
+    "turns away. At very small epsilons the chart shows only chance. The line under each name says "
+    "whether the claim of its paper is true in this setting. Click a column to enlarge it.",
 }
 
 from typing import TYPE_CHECKING, Any
@@ -29,42 +33,38 @@ DRAWN = "explore.table"
 
 
 def take_away(comparison: Comparison) -> None:
-    """Draw what can be taken along: the numbers and the command."""
+    """Draw the downloads: the numbers and the command."""
 
     def answer() -> "Compared":
-        from dpviz.studies.compare import Compared  # not before a file is asked for
+        from dpviz.studies.compare import Compared  # Load this only for a download.
 
         return Compared.of(comparison)
 
-    st.header("Take it along", anchor="take")
+    st.header("Download the results", anchor="take")
     row = st.container(horizontal=True, key="take.numbers")
     for label, make, name, key in (
         ("Summary (CSV)", lambda: csv_text(answer().table()), "dpviz-summary.csv", "summary"),
-        ("Every draw (CSV)", lambda: csv_text(comparison.table()), "dpviz-draws.csv", "draws"),
-        ("All as JSON", lambda: answer().to_json(), "dpviz.json", "json"),
+        ("Every release (CSV)", lambda: csv_text(comparison.table()), "dpviz-draws.csv", "draws"),
+        ("All results (JSON)", lambda: answer().to_json(), "dpviz.json", "json"),
     ):
         parts.download(label, make, name, f"download.{key}", place=row)
     if current.prepared is not None:
         take.along(comparison, current.prepared)
     parts.command(current.settings)
-    st.caption(
-        "A picture is saved by a right click on it, the distances by a button in their upper right "
-        "corner."
-    )
 
 
 def published(comparison: Comparison, prepared: Prepared, warning: str | None) -> None:
-    """Draw what is said of an upload in its view without rows."""
+    """Draw the texts for a view of an upload that shows no rows."""
     st.caption(plain(narrative.published(comparison)))
     notes(comparison, warning)
-    st.header("Take it along", anchor="take")
+    st.header("Download the results", anchor="take")
     take.along(comparison, prepared, publishable=True)
     parts.command(comparison.settings)
     parts.assumed_public(prepared, comparison.assumed_public)
 
 
 def more(comparison: Comparison) -> None:
-    """Draw every chart with its caption and numbers, where it is asked for."""
+    """Draw every chart with its caption and numbers, if requested."""
     if controls.control(
         st.toggle,
         "All charts, with captions and numbers",
@@ -80,10 +80,10 @@ def more(comparison: Comparison) -> None:
 
 
 def working(comparison: Comparison, prepared: Prepared, warning: str | None) -> None:
-    """Draw what compares with the truth, and with it all that is said of a public table."""
-    opened = board.opened(comparison)
-    if opened is not None:
-        sections.one(opened)
+    """Draw the view that compares with exact PCA, and the view of a public table."""
+    section = board.opened(comparison)
+    if section is not None:
+        sections.one(section)
     hint = narrative.scaling_hint(comparison)
     if hint is not None:
         row = st.container(horizontal=True, vertical_alignment="center", key="scaling")
@@ -106,7 +106,7 @@ def working(comparison: Comparison, prepared: Prepared, warning: str | None) -> 
 
 
 def notes(comparison: Comparison, warning: str | None) -> None:
-    """Draw what follows from the setting alone."""
+    """Draw the notes that follow from the setting alone."""
     settings = comparison.settings
     free = narrative.free_lunch(settings)
     for note in (free, narrative.epsilon_note(settings.epsilon), warning):
@@ -116,26 +116,26 @@ def notes(comparison: Comparison, warning: str | None) -> None:
 
 
 def scaled() -> None:
-    """Give every feature the same spread."""
+    """Standardise the table, so that every feature has the same spread."""
     state.put("scale", "standardize")
 
 
 def pin() -> dict[str, Any] | None:
-    """Return what the board shows of the pinned setting."""
+    """Return the payload of the pinned setting."""
     with guard():
-        held = loading.pinned()
-        if held is not None and held.prepared is not None:
-            return board.pinned(held)
+        pinned = loading.pinned()
+        if pinned is not None and pinned.prepared is not None:
+            return board.pinned(pinned)
     return None
 
 
-asked = board.asked_page()
-if asked is not None:
-    st.switch_page(shell.page(asked), query_params={})
-with st.container(key="unseen"):  # for screen readers: the board needs the room
+page = board.asked_page()
+if page is not None:
+    st.switch_page(shell.page(page), query_params={})
+with st.container(key="unseen"):  # Only screen readers read this title out.
     st.title("How small can epsilon be before the structure disappears?", anchor=False)
 before, st.session_state[DRAWN] = st.session_state.get(DRAWN), current.data_key[:1]
-# what was drawn of another table goes at once, while this one computes
+# If the table changed, remove the charts of the old table at once, while the new one is computed.
 place = st if before == current.data_key[:1] else st.empty()
 with place.container(), guard():
     if current.prepared is not None:
@@ -144,7 +144,7 @@ with place.container(), guard():
         warning = shell.delta_warning(current)
         opening = board.open_(current, early=not publishable)
         follow = board.draw(opening, current, pin(), warning)
-        if opening.comparison is None:  # all that follows ships: it need not wait for the page
+        if opening.comparison is None:  # Shipped data needs no wait, so draw all at once.
             follow()
         comparison = opening.comparison or board.comparison_of(current)
         if publishable:

@@ -1,4 +1,4 @@
-"""Guide: lessons, each a bet before it is shown."""
+"""Guide: lessons in which visitors bet before they see the result."""
 
 PAGE = {
     "title": "Guide",
@@ -24,7 +24,7 @@ from pages.ui import guard, parts, stage, state
 
 BETS, MOVES, LEAVING, SAVING = "guide.bets", "guide.moves", "guide.leave", "guide.save"
 TOLD = ("no", "yes", "more")
-"""How far a step is revealed, as a link says it."""
+"""Progress of a step's reveal, as a link states it."""
 
 
 def at() -> tuple[Lesson, int]:
@@ -36,19 +36,19 @@ def at() -> tuple[Lesson, int]:
 
 
 def bets() -> dict[str, float]:
-    """Return the bets of this session by step: an option from 0, or the epsilon of a flag."""
-    found: dict[str, float] = st.session_state.setdefault(BETS, {})
-    return found
+    """Return the bets of this session by step, as an option from 0 or the epsilon of a flag."""
+    by_step: dict[str, float] = st.session_state.setdefault(BETS, {})
+    return by_step
 
 
 def moves() -> dict[str, int]:
-    """Return how many moves were made by step."""
-    found: dict[str, int] = st.session_state.setdefault(MOVES, {})
-    return found
+    """Return the number of moves that the visitor has made, by step."""
+    by_step: dict[str, int] = st.session_state.setdefault(MOVES, {})
+    return by_step
 
 
 def note(word: str, name: str, value: float) -> None:
-    """Keep a bet or a move of the step that it was made in, which may have been left by now."""
+    """Store a bet or a move for its own step, even if the visitor has left that step."""
     number, place = (int(part) for part in name.split("."))
     lesson, step = lessons(state.get("language", "guide"))[number - 1], place - 1
     question = lesson.question_at(step)
@@ -59,34 +59,34 @@ def note(word: str, name: str, value: float) -> None:
 
 
 def follow_link(lesson: Lesson, step: int, name: str, *, hall: bool) -> None:
-    """Take the bet and the moves of the step that a link names: at first, and on the way back.
+    """Read a step's bet and moves from a link, at first and when the visitor goes back.
 
-    Where a hall bets, on its phones, a move needs no bet of this page.
+    If a class bets on its phones, a move needs no bet on this page.
     """
     if BETS in st.session_state and not state.travelled():
         return
-    question, placed = lesson.question_at(step), state.get("bet", "guide")
+    question, place = lesson.question_at(step), state.get("bet", "guide")
     bets().pop(name, None)
     moves().pop(name, None)
-    if question is not None and placed:
-        bet = placed if question.axis is not None else placed - 1
+    if question is not None and place:
+        bet = place if question.axis is not None else place - 1
         if question.possible(bet):
             bets()[name] = bet
-    made = TOLD.index(state.get("moved", "guide"))
-    if made and (question is None or hall or name in bets()):
-        moves()[name] = min(made, len(lesson.moves(step)))
+    move = TOLD.index(state.get("moved", "guide"))
+    if move and (question is None or hall or name in bets()):
+        moves()[name] = min(move, len(lesson.moves(step)))
 
 
 def write_link(lesson: Lesson, step: int, name: str) -> None:
-    """Let the link say what was bet on and how far it is revealed."""
+    """Write the bet, and how far the step is revealed, into the link."""
     question, bet = lesson.question_at(step), bets().get(name)
-    placed = 0 if bet is None else bet if question and question.axis is not None else bet + 1
-    state.put("bet", placed, "guide")
+    place = 0 if bet is None else bet if question and question.axis is not None else bet + 1
+    state.put("bet", place, "guide")
     state.put("moved", TOLD[moves().get(name, 0)], "guide")
 
 
 def leave(lesson: Lesson, step: int, name: str) -> None:
-    """Take the settings that a step shows to the page that has all of it."""
+    """Open the page that shows all details, with the settings of the step."""
     page, scene = lesson.page(step), lesson.steps[step].scene
     if scene not in INVENTED:
         state.take(lesson.state(step, moves().get(name, 0)).settings)
@@ -97,15 +97,15 @@ def leave(lesson: Lesson, step: int, name: str) -> None:
 
 @st.dialog("Save")
 def save(lesson: Lesson, step: int) -> None:
-    """Offer the step's pictures, and the lesson as slides."""
+    """Offer the images of the step, and the lesson as slides."""
     with guard.guard():
         _offer(lesson, step)
 
 
 def _offer(lesson: Lesson, step: int) -> None:
     files = slides.step_files(lesson, step)
-    said = lesson.filled(lesson.steps[step].say)
-    st.image(files[f"{lesson.number}.{step + 1}.1.png"], alt=f"The slide of this step: {said}")
+    text = lesson.filled(lesson.steps[step].say)
+    st.image(files[f"{lesson.number}.{step + 1}.1.png"], alt=f"The slide of this step: {text}")
     with st.container(horizontal=True):
         for name, content in sorted(files.items(), key=lambda one: one[0].rpartition(".")[2]):
             parts.download(name, content, name, f"guide.save.{name}")
@@ -122,7 +122,7 @@ def draw() -> None:
     room, new = steers or (None, False)
     follow_link(lesson, step, name, hall=room is not None)
     if new and question is not None:
-        moves().pop(name, None)  # the phones bet anew: no answer stands before them
+        moves().pop(name, None)  # Phones bet again, so hide the answer before this.
 
     def tell(word: str, value: Any) -> None:
         if word in ("bet", "made"):
@@ -144,16 +144,16 @@ def draw() -> None:
         step,
         room=room,
         bets=bets(),
-        made=moves().get(name, 0),
+        move=moves().get(name, 0),
         present=state.get("present", "guide") == "yes",
         tell=tell,
     )
     write_link(lesson, step, name)
     if st.session_state.pop(SAVING, False):
         save(lesson, step)
-    asked = st.session_state.pop(LEAVING, None)
-    if asked is not None:
-        st.switch_page(shell.page(asked), query_params={})
+    page = st.session_state.pop(LEAVING, None)
+    if page is not None:
+        st.switch_page(shell.page(page), query_params={})
 
 
 with guard.guard():

@@ -1,4 +1,4 @@
-"""Mechanisms: each on the table in use, sorted by what it keeps."""
+"""Mechanisms: all of them on the current table, sorted by the structure that they keep."""
 
 PAGE = {
     "title": "Mechanisms",
@@ -7,6 +7,9 @@ PAGE = {
     "group": "Reference",
     "term": "sensitivity",
     "unread": ("mechanisms",),
+    "about": "All mechanisms, sorted by how much structure of your table they keep. Answer the "
+    "questions above the list to shorten it. Open a row to see the law of the noise, the proof "
+    "and the actual privacy loss.",
 }
 
 import json
@@ -51,43 +54,43 @@ _STYLE = Path(__file__).parent / "ui" / "mechanisms.css"
 _SHIPS = Shipped[AllKept](
     "kept",
     lambda text: AllKept({key: Kept(*of) for key, of in json.loads(text).items()}, 1.0),
-    lambda found: json.dumps(found.of).encode(),
+    lambda answer: json.dumps(answer.of).encode(),
 )
 
 
-def questions(found: list[MechanismCard], kept: Mapping[str, float]) -> list[str]:
-    """Draw what may be asked of a mechanism, each with its count under the others."""
+def questions(cards: list[MechanismCard], shares: Mapping[str, float]) -> list[str]:
+    """Draw the filters for mechanisms, each with its count after the other filters."""
     key = "mechanisms.asked"
-    asked = st.session_state.get(key) or []
+    filters = st.session_state.get(key) or []
 
     def counted(one: str) -> str:
-        return f"{one} {len(answering(found, kept, {*asked, one}))}"
+        return f"{one} {len(answering(cards, shares, {*filters, one}))}"
 
     st.pills(
-        "Which do you need?", list(QUESTIONS), selection_mode="multi", key=key,
+        "What do you need?", list(QUESTIONS), selection_mode="multi", key=key,
         format_func=counted, persist_state="session",
     )  # fmt: skip
-    return asked
+    return filters
 
 
 def compare_with(text: str) -> None:
-    """Add a variant to those that are compared."""
+    """Add a variant to the compared mechanisms."""
     mechanisms = state.get("mechanisms") or tuple(all_mechanisms())
     if text not in mechanisms:
         state.put("mechanisms", (*mechanisms, text))
 
 
 def parameters(card: MechanismCard) -> None:
-    """Draw the parameters of a mechanism and offer the variant they make."""
+    """Draw the parameters of a mechanism, and offer the variant with these parameters."""
     params = params_of(type(card.mechanism))
     if not params:
         st.caption("No parameters.")
         return
-    written = {}
+    texts = {}
     for name, param in params.items():
         key = f"mechanisms.{card.mechanism.key}.{name}"
         if param.kind == "choice":
-            written[name] = st.selectbox(
+            texts[name] = st.selectbox(
                 param.label,
                 list(param.choices),
                 index=list(param.choices).index(param.default),
@@ -96,14 +99,14 @@ def parameters(card: MechanismCard) -> None:
                 help=param.help,
             )
         else:
-            written[name] = st.text_input(
+            texts[name] = st.text_input(
                 param.label,
                 param.format(param.default),
                 key=key,
                 help=f"{param.help} Must be {param.allowed}.",
             )
     try:
-        variant = type(card.mechanism).from_texts(written)
+        variant = type(card.mechanism).from_texts(texts)
     except InvalidSetting as error:
         say_error(error)
         return
@@ -118,27 +121,27 @@ def parameters(card: MechanismCard) -> None:
 
 
 def repeats(card: MechanismCard) -> None:
-    """Offer the whole account of the mechanism, and what repeating it costs."""
-    name = f"mechanisms.account.{card.mechanism.key}"  # a parameter may be called account
-    box = st.expander("What it costs, and if you repeat it", key=name, on_change="rerun")
+    """Offer the complete privacy accounting of a mechanism, and the cost of repeated releases."""
+    name = f"mechanisms.account.{card.mechanism.key}"
+    box = st.expander("Privacy loss of one release and of several", key=name, on_change="rerun")
     if box.open:
         with box:
-            asked = options_at(card.mechanism.text, problem, card.budget, current.settings)
-            accounts.draw(asked, name)
+            options = options_at(card.mechanism.text, problem, card.budget, current.settings)
+            accounts.draw(options, name)
 
 
-def row(card: MechanismCard, kept: Kept | None) -> None:
-    """Draw the row of a mechanism; what it says is sent when it is opened."""
+def row(card: MechanismCard, entry: Kept | None) -> None:
+    """Draw the row of a mechanism, whose content is sent when a visitor opens the row."""
     mechanism, none = card.mechanism, "–"
     fails = card.status is not None and card.status.verdict.fails
     loss = "no limit" if fails and card.spends == none else card.spends
     words = [
-        f"![]({kept.picture})" if kept is not None and kept.picture else "",
+        f"![]({entry.picture})" if entry is not None and entry.picture else "",
         f"**{mechanism.info.label}**",
         f"*{RELEASES[mechanism.info.release]}*",
         f"*{none if card.status is None else card.status.marked}, {PROMISES[card.guarantee]}*",
         f"*{loss.replace('≤', 'at most')}*",
-        f"*{none if kept is None else percent(kept.mean)}*",
+        f"*{none if entry is None else percent(entry.mean)}*",
     ]
     box = st.expander(
         " ".join(words),
@@ -148,27 +151,27 @@ def row(card: MechanismCard, kept: Kept | None) -> None:
     )
     if box.open:
         with box:
-            opened(card, None if kept is None else kept.hint)
+            opened(card, None if entry is None else entry.hint)
 
 
-def measures(found: list[MechanismCard], of: Mapping[str, Kept]) -> str:
+def measures(cards: list[MechanismCard], of: Mapping[str, Kept]) -> str:
     """Return the lengths of the bars of every row, as a style."""
     lines = []
-    for card in found:
+    for card in cards:
         fails = card.status is not None and card.status.verdict.fails
         epsilon = (math.inf if fails else 0.0) if card.spent is None else card.spent.epsilon
         sizes = {"loss": min(epsilon / card.budget.epsilon, 9.0)}
-        if (kept := of.get(card.mechanism.key)) is not None:
-            ends = {"kept": kept.mean, "low": kept.low, "high": kept.high}
+        if (entry := of.get(card.mechanism.key)) is not None:
+            ends = {"kept": entry.mean, "low": entry.low, "high": entry.high}
             sizes |= {name: min(max(share, 0.0), 1.0) for name, share in ends.items()}
-        said = ";".join(f"--{name}:{round(size, 4)}" for name, size in sizes.items())
-        lines.append(f".st-key-mechanisms-{card.mechanism.key}-open{{{said}}}")
+        style = ";".join(f"--{name}:{round(size, 4)}" for name, size in sizes.items())
+        lines.append(f".st-key-mechanisms-{card.mechanism.key}-open{{{style}}}")
     return f"<style>{''.join(lines)}</style>"
 
 
-def group(name: str, found: list[MechanismCard], of: Mapping[str, Kept], *, whole: bool) -> None:
-    """Draw the rows under a heading, the first few until it is unfolded."""
-    mine, key = [card for card in found if group_of(card) == name], f"mechanisms.all.{name}"
+def group(name: str, cards: list[MechanismCard], of: Mapping[str, Kept], *, whole: bool) -> None:
+    """Draw the rows under a heading; only the first few until a visitor unfolds the heading."""
+    mine, key = [card for card in cards if group_of(card) == name], f"mechanisms.all.{name}"
     if not mine:
         return
     st.markdown(f"**{name}** {len(mine)}")
@@ -178,7 +181,7 @@ def group(name: str, found: list[MechanismCard], of: Mapping[str, Kept], *, whol
             row(card, of.get(card.mechanism.key))
     if few < len(mine):
         best = of.get(mine[few].mechanism.key) if few else None
-        more = "" if best is None else f" more that keep {percent(best.mean)} or less"
+        more = "" if best is None else f" more mechanisms that keep at most {percent(best.mean)}"
         st.button(
             f"Show {len(mine) - few}{more}",
             key=f"{key}.show",
@@ -187,71 +190,73 @@ def group(name: str, found: list[MechanismCard], of: Mapping[str, Kept], *, whol
 
 
 def opened(card: MechanismCard, hint: str | None) -> None:
-    """Draw what is known of a mechanism: claim, law, parameters, account."""
+    """Draw a mechanism's details: claim, noise distribution, parameters, privacy accounting."""
     info = card.mechanism.info
     st.markdown(f"`{card.mechanism.key}` {info.summary}")
-    told = [info.paper, f"releases {RELEASES[info.release]}", f"{card.guarantee}{card.psd}"]
-    told += [word for word in (hint or card.aim, card.free) if word]
-    st.caption(" · ".join(told))
-    held = [
+    facts = [info.paper, f"releases {RELEASES[info.release]}", f"{card.guarantee}{card.psd}"]
+    facts += [word for word in (hint or card.aim, card.free) if word]
+    st.caption(" · ".join(facts))
+    lines = [
         f"{line.mark} **{line.words}** ({line.relation}): {line.evidence}" for line in card.statuses
     ]
-    st.markdown("\n\n".join(held))
+    st.markdown("\n\n".join(lines))
     st.caption(f"At {narrative.budget_words(card.budget)}: {card.account}.")
     st.latex(info.law)
     st.latex(info.calibration)
-    st.markdown(f"Cost of a release: ${info.complexity}$. {info.advice}")
+    passes = f", passes over the rows: {card.mechanism.passes}" if card.mechanism.passes else ""
+    st.markdown(f"Computing time of a release: ${info.complexity}${passes}. {info.advice}")
     for item in card.mechanism.assumed_public:
-        st.caption(f"Not covered by its guarantee: {item}.")
+        st.caption(f"Not covered by the mechanism's guarantee: {item}.")
     if info.url:
         st.markdown(f"[Source]({info.url})")
     parameters(card)
     repeats(card)
-    st.caption("Rerun the evidence:")
+    st.caption("Command that repeats the evidence:")
     copyable(card.mechanism.rerun)
 
 
 _HEAD = """<div class="dp-head"><span></span><span>Mechanism</span><span>Releases</span>
 <span>Privacy promise</span><span>Actual loss<br>(mark: promised)</span>
-<span>Structure kept; line: 95 in 100 releases</span></div>"""
+<span>Structure kept (line: 95 % of releases)</span></div>"""
 
 
 parts.question("Which mechanism fits your task?")
 problem, budget = loading.problem_and_budget(current)
-found = cards(problem, budget)
+all_cards = cards(problem, budget)
 place, wait = st.empty().container(), st.empty().container()
 of: Mapping[str, Kept] = {}
 if current.prepared is not None:
-    told = known(all_kept, {"settings": settings}, current, ships=_SHIPS)
-    of = {} if told is None else told.of
-shares = {key: kept.mean for key, kept in of.items()}
+    known_answer = known(all_kept, {"settings": settings}, current, ships=_SHIPS)
+    of = {} if known_answer is None else known_answer.of
+shares = {key: entry.mean for key, entry in of.items()}
 with place:
-    said = answer(found, shares) if of else "Simulating releases of every mechanism …"
-    if (first := best_of(found, shares)) is None:
-        parts.lead(said, "Open a row to see its law and proof.")
+    sentence = answer(all_cards, shares) if of else "Simulating releases of every mechanism …"
+    if (first := best_of(all_cards, shares)) is None:
+        parts.lead(sentence, "Open a row to see a mechanism's noise and proof.")
     else:
         label, text = first.mechanism.info.label, first.mechanism.text
         act = state.on_change(lambda: compare_with(text))
-        parts.lead(said, f"Compare {label} on Explore", act, shell.page("Explore"))
-asked = questions(found, shares)
+        parts.lead(sentence, f"Compare {label} on Explore", act, shell.page("Explore"))
+filters = questions(all_cards, shares)
 with st.container(key="mechanisms.list", gap="xsmall"):
     lengths = st.empty()
-    lengths.html(measures(found, of))
+    lengths.html(measures(all_cards, of))
     st.html(f"<style>{_STYLE.read_text(encoding='utf-8')}</style>{_HEAD}")
-    shown = answering(found, shares, asked)
+    matches = answering(all_cards, shares, filters)
     for name in GROUPS:
-        group(name, shown, of, whole=bool(asked))
-    if not shown:
-        st.markdown("No mechanism answers all of that. Take one question back.")
+        group(name, matches, of, whole=bool(filters))
+    if not matches:
+        st.markdown("No mechanism meets all selected needs. Remove a need.")
 st.caption(
-    f"Structure kept: the share of the explained variance, {per_cent('0')} for a random guess and "
-    f"{per_cent('100')} for exact PCA; the mean of {settings.trials} simulated releases. Choosing "
-    "a mechanism by this list uses the data: a real release chooses beforehand."
+    f"Structure kept is recovery: {per_cent('0')} for a random subspace and "
+    f"{per_cent('100')} for exact PCA. Each number is the mean of {settings.trials} "
+    "simulated releases. This list uses the data: for a real release, choose the mechanism "
+    "before you see it."
 )
 with wait, guard():
     if current.prepared is not None and not of:
         ask(
             all_kept, {"settings": settings}, current, saying="Simulating releases",
-            draw=lambda part: lengths.html(measures(found, part.of)), ships=_SHIPS,
+            draw=lambda part: lengths.html(measures(all_cards, part.of)), ships=_SHIPS,
         )  # fmt: skip
         st.rerun()

@@ -1,4 +1,4 @@
-"""Papers: what the four papers claim, answered once, and their experiments redone."""
+"""Papers: verdicts on the claims of four papers, and their experiments repeated."""
 
 PAGE = {
     "title": "Papers",
@@ -53,28 +53,28 @@ from pages.ui.guard import guard
 current = shell.through_entry()
 
 FINAL = "final"
-YIELDS = "What would yield each printed figure, with an interval"
-WANTED, FAILED = "papers_wanted", "papers_failed"  # a download asked for, and one that failed
+YIELDS = "Settings that would yield each printed figure, with their intervals"
+WANTED, FAILED = "papers_wanted", "papers_failed"  # One is a requested download, one a failed one.
 
 
-# On a phone the exhibit that a square opens stands before all squares.
+# On a phone, show the opened figure or table above the squares that open it.
 _EXHIBIT_FIRST = """<style>@media (max-width: 640px) {
   [data-testid="stColumn"]:has(.st-key-papers-exhibit) { order: -1; }
 }</style>"""
 
 
-def overview(shown: Experiment) -> None:
-    """Draw each paper as a bar and a grid of its claims; those of the exhibit are outlined."""
-    found = all_shipped()
-    papers = {name: printing_order(found, name) for name in PAPERS}
+def overview(paper: Experiment) -> None:
+    """Draw each paper as a bar and a grid of claims; outline the claims of the open experiment."""
+    findings = all_shipped()
+    papers = {name: printing_order(findings, name) for name in PAPERS}
     most = max(len(claims) for claims in papers.values())
     own = [
-        claim.key for claims in papers.values() for claim, item in claims if item.key == shown.key
+        claim.key for claims in papers.values() for claim, item in claims if item.key == paper.key
     ]
-    asked = state.get("claim", "papers")
-    opened = asked if asked in own else ""  # of another experiment it opens nothing
+    key = state.get("claim", "papers")
+    open_key = key if key in own else ""  # A claim of another experiment opens no row here.
     st.html(
-        _EXHIBIT_FIRST
+        _EXHIBIT_FIRST * bool(key)
         + key_html()
         + "".join(
             paper_html(
@@ -83,7 +83,7 @@ def overview(shown: Experiment) -> None:
                     (
                         claim,
                         f"papers?v=1&experiment={item.key}&claim={claim.key}",
-                        item.key == shown.key and opened in ("", claim.key),
+                        item.key == paper.key and open_key in ("", claim.key),
                     )
                     for claim, item in claims
                 ],
@@ -95,52 +95,52 @@ def overview(shown: Experiment) -> None:
 
 
 def answer() -> str:
-    """Return how many claims hold up."""
+    """Return how many claims are reproduced."""
     counts = counts_of([claim for one in all_shipped() for claim in one.claims])
-    good, part, bad, untested = counts.values()
+    good, part, bad, rest = counts.values()
     return (
         f"Of **{sum(counts.values())}** claims **{good}** are reproduced, **{part}** hold in part "
-        f"or with limits, **{bad}** are not reproduced and **{untested}** cannot be tested here."
+        f"or with limits, **{bad}** are not reproduced and **{rest}** cannot be tested here."
     )
 
 
 def meanings() -> None:
-    """Show each paper in a sentence, and what the answers mean."""
-    told = "Each paper in a sentence, and what the answers mean"
-    with st.expander(told, icon=":material/help:", expanded=False):
+    """Show each paper in a sentence, and the meaning of the answers."""
+    label = "Summaries of the papers, and meanings of the answers"
+    with st.expander(label, icon=":material/help:", expanded=False):
         st.markdown("\n".join(f"- **{name}.** {paper.sentence}" for name, paper in PAPERS.items()))
         st.markdown("\n".join(f"- **{answer}**: {text}" for answer, text in MEANINGS.items()))
         st.markdown(
-            "Each experiment runs with its paper's settings; the table, epsilon and k set "
-            "elsewhere play no part here."
+            "Each experiment uses its paper's settings. The table, epsilon and k of other "
+            "pages have no effect here."
         )
 
 
-def exhibit(found: Findings, stage: str) -> None:
-    """Draw the paper's own and ours in the same axes; what is neither a table has charts."""
-    info, rows = found.experiment.info, exhibit_rows(found.claims)
-    charts = drawn(found)
-    place, note, alt = info.place, "", charts[0].title if charts else "printed and measured"
+def exhibit(result: Findings, stage: str) -> None:
+    """Draw the paper's results and ours in the same axes: a printed chart, a table, or ours."""
+    info, rows = result.experiment.info, exhibit_rows(result.claims)
+    charts = drawn(result)
+    place, note, alt = info.place, "", charts[0].title if charts else "printed and measured values"
     if info.frames and charts:
-        figure = chart_figure(found.points, charts[0], frames=info.frames)
+        figure = chart_figure(result.points, charts[0], frames=info.frames)
         note = (
-            "The printed frames with our curves in them: means with 95 % intervals. Legend as "
-            f"printed: {', '.join(info.legend)}."
+            "The paper's charts with our curves added: means with 95 % intervals. Legend of the "
+            f"paper: {', '.join(info.legend)}."
         )
     elif len(rows) > 2:
-        place, figure = exhibit_place(place, found.claims), table_figure(rows)
+        place, figure = exhibit_place(place, result.claims), table_figure(rows)
     elif charts:
-        figure = chart_figure(found.points, charts[0], chart_panels(found.points, charts[0])[:2])
+        figure = chart_figure(result.points, charts[0], chart_panels(result.points, charts[0])[:2])
     else:
         return
     st.markdown(f"## {place}")
-    st.plotly_chart(figure, key=f"papers.exhibit.{stage}", alt=alt)
+    parts.plot(figure, key=f"papers.exhibit.{stage}", alt=alt)
     st.caption(note)
 
 
-def details(chosen: Experiment) -> None:
-    """Say what is not private, how the paper did it, and what was chosen here."""
-    info = chosen.info
+def details(paper: Experiment) -> None:
+    """State what is not private, what the paper did, and what we chose here."""
+    info = paper.info
     if info.cautions:
         with st.container(border=True):
             st.markdown("\n".join(f":material/gpp_maybe: {text}\n" for text in info.cautions))
@@ -149,16 +149,16 @@ def details(chosen: Experiment) -> None:
         st.markdown("\n".join(f"- {item}" for item in info.settings))
         if info.url:
             st.markdown(f"[The paper]({info.url})")
-    with right.expander("What was chosen here", icon=":material/rule:", expanded=False):
-        st.markdown("\n".join(f"- {item}" for item in info.choices) or "Nothing had to be chosen.")
+    with right.expander("What we had to choose", icon=":material/rule:", expanded=False):
+        st.markdown("\n".join(f"- {item}" for item in info.choices) or "No choice was left to us.")
 
 
-def data_needed(chosen: Experiment) -> None:
-    """Say which data sets are at hand, and offer to fetch the others."""
-    for key in chosen.data():
+def data_needed(paper: Experiment) -> None:
+    """State which data sets are available, and offer to download the others."""
+    for key in paper.data():
         item = remote.sets()[key]
         if remote.at_hand(key):
-            st.caption(f":material/database: {item.label}: at hand. {item.citation}")
+            st.caption(f":material/database: {item.label}: available. {item.citation}")
             continue
         if in_browser():
             st.info(f"{item.label}: {NO_DOWNLOADS}", icon=":material/cloud_off:")
@@ -181,17 +181,17 @@ def data_needed(chosen: Experiment) -> None:
 
 
 def want(key: str) -> None:
-    """Remember what to download; the page then shows how far it is."""
+    """Remember the requested download; the page then shows its progress."""
     st.session_state[WANTED] = key
     st.session_state.pop(FAILED, None)
 
 
 def fetch(key: str, place: DeltaGenerator) -> None:
-    """Download a data set, showing how far it is; a failure stays until the next attempt."""
+    """Download a data set and show the progress; report a failure until the next attempt."""
     bar = place.progress(0.0, "Downloading")
 
-    def show(done: int, total: int | None) -> None:
-        bar.progress(min(done / total, 1.0) if total else 0.0, f"{decimals(done / 1e6, 1)} MB")
+    def show(size: int, total: int | None) -> None:
+        bar.progress(min(size / total, 1.0) if total else 0.0, f"{decimals(size / 1e6, 1)} MB")
 
     try:
         remote.fetch(key, progress=show)
@@ -200,29 +200,29 @@ def fetch(key: str, place: DeltaGenerator) -> None:
     st.rerun()
 
 
-def run(chosen: Experiment, effort: Effort, beside: DeltaGenerator) -> None:
-    """Show what is known of an experiment, and offer to run what is missing.
+def run(paper: Experiment, effort: Effort, beside: DeltaGenerator) -> None:
+    """Show the known results of an experiment, and offer to run the missing parts.
 
-    Every part is kept on disk at once: a run that is stopped goes on from there.
+    Every part is stored on disk at once, so that a stopped run continues with the next part.
     """
     with beside:
         picture, line = st.empty(), st.container()
     place = st.empty()
 
-    def draw(found: Reproduced) -> None:
-        show(found.found, picture, place, stage=str(found.progress.done))
+    def draw(answer: Reproduced) -> None:
+        show(answer.found, picture, place, stage=str(answer.progress.done))
 
     options = {
-        "experiment": chosen.key,
+        "experiment": paper.key,
         "quick": effort is Effort.QUICK,
-        "absent": absent_data(chosen),
+        "absent": absent_data(paper),
     }
     how = {"cache": store(public=True), "apart": limits.serving()}
-    if limits.caps().public:  # it runs no experiments, and shows those that were run before
-        found = next(steps(**options, **how))
+    if limits.caps().public:  # A public server computes nothing and shows only stored results.
+        answer = next(steps(**options, **how))
     else:
         with line:
-            found = ask(
+            answer = ask(
                 steps,
                 options,
                 draw=draw,
@@ -233,95 +233,97 @@ def run(chosen: Experiment, effort: Effort, beside: DeltaGenerator) -> None:
             )
             if in_browser():
                 st.caption(ONE_PROCESS)
-    ready = None if found.progress.done else shipped(chosen)
-    show(found.found if ready is None else ready, picture, place)
+    ready = None if answer.progress.done else shipped(paper)
+    show(answer.found if ready is None else ready, picture, place)
     with line:
         if ready is not None:
             st.caption(
-                f":material/inventory_2: {ready.words}: results that ship with the package."
-                + ("" if ready.current else " The experiment's code has changed since.")
+                f":material/inventory_2: {ready.words}: these results come with "
+                "dpviz."
+                + ("" if ready.current else " Since then the experiment's code has changed.")
             )
-        if found.progress.total == 0:
-            st.caption("Nothing can be run: none of its data is at hand.")
+        if answer.progress.total == 0:
+            st.caption("This experiment cannot run: none of its data is available.")
 
 
 def show(
-    found: Findings, picture: DeltaGenerator, place: DeltaGenerator, *, stage: str = FINAL
+    findings: Findings, picture: DeltaGenerator, place: DeltaGenerator, *, stage: str = FINAL
 ) -> None:
-    """Draw what has been found so far; each stage of a run has elements of its own."""
+    """Draw the results so far, with separate elements for each stage of a run."""
     with picture.container():
-        if found.points.empty:
-            st.caption("Nothing has been measured yet. What the paper says is listed below.")
+        if findings.points.empty:
+            st.caption("Nothing has been measured yet. The paper's claims are listed below.")
         else:
-            exhibit(found, stage)
-            st.markdown(reproduction_sentence(found))
+            exhibit(findings, stage)
+            st.markdown(reproduction_sentence(findings))
     with place.container():
-        claims(found, stage)
+        claims(findings, stage)
 
 
-def claims(found: Findings, stage: str) -> None:
-    """Draw every claim of an exhibit, and what was measured for it."""
-    points = found.points
-    if told := runs(found):
-        st.markdown(told[0])
+def claims(findings: Findings, stage: str) -> None:
+    """Draw every claim of an experiment, with the measured values."""
+    points = findings.points
+    if lines := runs(findings):
+        st.markdown(lines[0])
         with st.expander(YIELDS, icon=":material/function:", expanded=False):
-            st.markdown("\n".join(f"- {line}" for line in told[1:]))
-    if found.claims:
-        here, opened = found.experiment.info.place, state.get("claim", "papers")
+            st.markdown("\n".join(f"- {line}" for line in lines[1:]))
+    if findings.claims:
+        here, open_key = findings.experiment.info.place, state.get("claim", "papers")
 
         def place(claim: Claim) -> tuple[bool, bool]:
-            return claim.key != opened, claim.place != here
+            return claim.key != open_key, claim.place != here
 
-        st.html(claims_html(sorted(found.claims, key=place), opened))
-    if drawn(found):
-        with st.expander("All that was measured", icon=":material/bar_chart:", expanded=False):
-            curves(found, stage)
+        st.html(claims_html(sorted(findings.claims, key=place), open_key))
+    if drawn(findings):
+        with st.expander("All measurements", icon=":material/bar_chart:", expanded=False):
+            curves(findings, stage)
     if stage == FINAL and not points.empty:
-        take_away(found)
+        take_away(findings)
 
 
-def curves(found: Findings, stage: str) -> None:
-    """Draw every chart of an experiment, a panel each."""
-    for chart in drawn(found):
+def curves(findings: Findings, stage: str) -> None:
+    """Draw every chart of an experiment, one figure per panel."""
+    for chart in drawn(findings):
         st.markdown(f"**{chart.title}**")
-        # a chart for each panel: they stand below each other on a phone
-        panels = chart_panels(found.points, chart)
+        # Draw each panel as a chart of its own, because a phone shows panels below each other.
+        panels = chart_panels(findings.points, chart)
         places = st.columns(min(len(panels), 2))
         for number, panel in enumerate(panels):
-            places[number % len(places)].plotly_chart(
-                chart_figure(found.points, chart, [panel]),
+            parts.plot(
+                chart_figure(findings.points, chart, [panel]),
+                place=places[number % len(places)],
                 key=f"papers.{chart.name}.{number}.{stage}",
                 alt=f"{chart.title}, {panel}: {chart.y_label} against {chart.x_label}",
             )
-    st.caption("Means, with the 95 % confidence interval of each.")
+    st.caption("Means with 95 % confidence intervals.")
 
 
-def take_away(found: Findings) -> None:
-    """Offer the numbers, the report and the command."""
-    key = found.experiment.key
+def take_away(findings: Findings) -> None:
+    """Offer downloads of the numbers and the report, and show the command."""
+    key = findings.experiment.key
     row = st.container(horizontal=True, key="papers.take")
     for label, make, end in (
-        ("Reported and measured (CSV)", lambda: csv_text(lines_table(found)), "-lines.csv"),
-        ("Every measured point (CSV)", lambda: csv_text(found.points), "-points.csv"),
-        ("Report (Markdown)", lambda: markdown(found, level=1), ".md"),
+        ("Reported and measured (CSV)", lambda: csv_text(lines_table(findings)), "-lines.csv"),
+        ("Every measured point (CSV)", lambda: csv_text(findings.points), "-points.csv"),
+        ("Report (Markdown)", lambda: markdown(findings, level=1), ".md"),
     ):
         parts.download(label, make, key + end, f"papers.{end[1:]}", place=row)
     st.caption("The same numbers from the command line:")
-    parts.copyable(command(found))
+    parts.copyable(command(findings))
 
 
 parts.question("Do the papers' results hold up?")
-parts.lead(answer(), "Select a square to open its exhibit.")
+parts.lead(answer(), "Each square is a claim. Select a square to open its experiment.")
 with guard():
     grid, beside = st.columns(2, gap="medium")
     with beside, st.container(key="papers-exhibit"):
         controls.setting("experiment", "papers")
-    picked = experiment(state.get("experiment", "papers"))
+    choice = experiment(state.get("experiment", "papers"))
     with grid:
-        overview(picked)
-    run(picked, Effort(state.get("effort", "papers")), beside)
+        overview(choice)
+    run(choice, Effort(state.get("effort", "papers")), beside)
     controls.setting("effort", "papers")
-    st.caption(picked.info.about)
-    details(picked)
-    data_needed(picked)
+    st.caption(choice.info.about)
+    details(choice)
+    data_needed(choice)
 meanings()

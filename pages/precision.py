@@ -1,4 +1,4 @@
-"""Precision: put the noise where it hurts least."""
+"""Precision: noise with less variance along the directions that matter."""
 
 PAGE = {
     "title": "Precision",
@@ -6,6 +6,9 @@ PAGE = {
     "place": 40,
     "term": "noise",
     "unread": ("mechanisms",),
+    "about": "Noise need not be the same in every direction. Each bar is the share of the "
+    "precision of one direction: a larger share means less noise in that direction. Drag the bars "
+    "and compare recovery with equal shares. The choice must not use private data.",
 }
 
 from dataclasses import replace
@@ -35,7 +38,7 @@ from dpviz.studies.precision import (
     supplier_note,
     uneven,
 )
-from pages.ui import board, bounds, examples, looks, parts, shares, shell
+from pages.ui import board, bounds, examples, highlight, looks, parts, shares, shell
 from pages.ui import sections as views
 from pages.ui.guard import guard
 from pages.ui.texts import plain
@@ -44,7 +47,7 @@ current = shell.through_entry()
 
 
 def what_directions_cost(comparison: Comparison) -> None:
-    """Say what the directions cost: a share of the budget, or the guarantee."""
+    """State what the directions cost: a share of the budget, or the guarantee."""
     warning = directions_warning(comparison.problem.allocation)
     if warning is not None:
         st.warning(warning, icon=":material/lock_open:")
@@ -52,109 +55,111 @@ def what_directions_cost(comparison: Comparison) -> None:
     if table.empty:
         return
     st.header("What the directions cost", anchor="spend")
-    told = "The epsilon that the supplier really spends, at the delta it was given."
+    help_text = "Epsilon that the release of directions actually uses, at its own delta."
     columns: dict[str, parts.Heading] = {
         "mechanism": "Mechanism",
         "supplier": "Directions from",
         "epsilon_directions": ("Epsilon for directions", 4),
-        "epsilon_release": ("+ for the release", 4),
+        "epsilon_release": ("Epsilon for the release", 4),
         "epsilon": ("= epsilon", 4),
         "delta_directions": ("Delta for directions", 3),
-        "delta_release": ("+ for the release", 3),
+        "delta_release": ("Delta for the release", 3),
         "delta": ("= delta", 3),
-        "directions_spent": ("Spent on directions", 4, told),
-        "spent": ("Spent together", 4),
+        "directions_spent": ("Used for directions", 4, help_text),
+        "spent": ("Used in total", 4),
     }
-    seen = "Budget spent on directions and on the release, and their sum"
-    parts.table(table, columns, "spend", seen)
+    title = "Budget used for directions and for the release, and the sum"
+    parts.table(table, columns, "spend", title)
     note = supplier_note(comparison.problem)
     if note is not None:
         st.caption(note)
     st.caption(
-        "The directions are bought first and the rest of the budget pays for the release. What a "
-        "supplier does not spend, and what two parts save by composing better than by addition, "
-        "goes to the release where the exact account is used, so both together spend the budget "
-        "and no more."
+        "The directions use their share of the budget first, and the release uses the rest. Under "
+        "the exact account, the release also gets what the directions do not use and what "
+        "composition saves. Directions and release together use at most the budget."
     )
 
 
 def where_it_goes(comparison: Comparison) -> None:
-    """Draw the noise along each direction, and the ellipse of two of them."""
+    """Draw the noise along each direction, and its ellipse for two directions."""
     prepared, problem, budget = comparison.prepared, comparison.problem, comparison.budget
-    shown = panels(comparison.results)
+    variants = panels(comparison.results)
     names = direction_names(prepared, problem.allocation)
     mechanisms = [result.mechanism for result in comparison.results]
     table = noise_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     st.header("Where the noise goes", anchor="noise")
     caption = precision_words.noise_caption(table, comparison)
     if uneven(table).empty:
-        st.caption(caption)  # flat lines and circles would say no more
+        st.caption(caption)  # With equal shares, flat lines would show nothing.
         return
-    figure = stds_figure(table, shown, names, problem.allocation.chosen)
+    figure = stds_figure(table, variants, names, problem.allocation.chosen)
     st.html(looks.names_left_out("stds"))
     parts.chart(figure, "stds", "Noise along each direction", caption, table)
 
 
 def what_it_gained(comparison: Comparison, uniform: Comparison) -> None:
-    """Draw what the allocation gained against equal shares; loose bounds are folded away."""
+    """Draw the gain of the allocation over equal shares; loose bounds are folded away."""
     table = gain_table(comparison, uniform)
     if table["recovery"].isna().all():
         views.not_run(comparison)
         return
     loose = {r.mechanism.text for r in comparison.results if r.status.verdict is Verdict.LOOSE}
-    shown = panels(comparison.results)
-    folded = [panel for panel in shown if panel.key in loose]
+    variants = panels(comparison.results)
+    loose_panels = [panel for panel in variants if panel.key in loose]
     st.header("What you gain: structure kept", anchor=False)
-    unfolded = st.empty()
-    more = folded and st.toggle(
-        f"Show {len(folded)} whose bounds are too loose to keep anything",
+    chart_place = st.empty()
+    more = loose_panels and st.toggle(
+        f"Show {len(loose_panels)} mechanisms whose loose bounds leave no structure",
         key="precision.loose",
         persist_state="session",
     )
     caption = precision_words.payoff_caption(comparison)
-    with unfolded:
-        st.plotly_chart(
-            payoff_figure(table, [one for one in shown if more or one.key not in loose]),
+    with chart_place:
+        parts.plot(
+            payoff_figure(table, [one for one in variants if more or one.key not in loose]),
             key="payoff",
-            alt=f"Recovery with these shares and with equal ones. {caption}",
+            alt=f"Recovery with your shares and with equal shares. {caption}",
         )
-    st.caption(f"{caption} Decide on shares before you see the table: choosing them here uses it.")
+    st.caption(
+        f"{caption} Choose shares before you see the table: a choice on this page uses the table's "
+        "data."
+    )
     views.not_run(comparison)
 
 
 def what_it_spent(comparison: Comparison, uniform: Comparison) -> None:
-    """Draw the numbers of the gain beside what was spent, and how far to trust them."""
-    st.header("Was it worth it?", anchor="gain")
+    """Draw the gains beside the actual privacy loss and the status."""
+    st.header("What did the shares gain and cost?", anchor="gain")
     columns: dict[str, parts.Heading] = {
         "name": "Mechanism",
         "recovery": ("Recovery", "percent"),
         "uniform": ("with equal shares", "percent"),
-        "spent": ("Spent epsilon", 3),
+        "spent": ("Actual loss (epsilon)", 3),
         "status": "Status",
     }
-    seen = "Recovery with these shares and with equal shares"
-    parts.table(gain_table(comparison, uniform), columns, "gains", seen)
+    title = "Recovery with your shares and with equal shares"
+    parts.table(gain_table(comparison, uniform), columns, "gains", title)
 
 
 def what_it_buys(comparison: Comparison) -> None:
-    """Draw what the budget buys under each account."""
-    st.header("What the budget buys under each account", anchor="accounts")
+    """Draw how much noise each accounting method requires for the budget."""
+    st.header("How much noise does each account require?", anchor="accounts")
     prepared, problem, budget = comparison.prepared, comparison.problem, comparison.budget
-    shown = panels(comparison.results)
+    variants = panels(comparison.results)
     mechanisms = [result.mechanism for result in comparison.results]
     table = account_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     if table.empty:
         return
     caption = precision_words.accounts_caption(table, comparison)
-    parts.chart(accounts_figure(table, shown), "accounts", "Noise under each account", caption)
+    parts.chart(accounts_figure(table, variants), "accounts", "Noise by privacy account", caption)
     prices = price_table(mechanisms, prepared, problem, budget, comparison.settings.seed)
     falling = uneven(prices)
     if not falling.empty:
         st.html(looks.names_left_out("prices"))
-        st.plotly_chart(
-            prices_figure(falling, shown),
+        parts.plot(
+            prices_figure(falling, variants),
             key="prices",
-            alt="Noise of a direction against its share",
+            alt="Noise of each direction against the direction's share",
         )
     st.caption(precision_words.prices_caption(prices, falling, comparison))
     parts.numbers("accounts", table)
@@ -166,26 +171,27 @@ with guard():
     examples.draw()
     if current.prepared is not None:
         settings = replace(current.settings, mechanisms=precision_variants())
-        found, equal = board.with_shares(current, settings)
-        allocation = found.problem.allocation
+        comparison, equal = board.with_shares(current, settings)
+        allocation = comparison.problem.allocation
         with lead:
-            step = "Drag a bar: who gets less noise?"
-            parts.lead(precision_words.precision_verdict(found, equal), step)
-        with st.container():  # a place of its own: a sentence that comes moves nothing
+            step = "Drag a bar: which direction should get less noise?"
+            parts.lead(precision_words.precision_verdict(comparison, equal), step)
+        with st.container():  # A container of its own lets a new sentence move nothing else.
             shares.complaint(allocation)
         left, right = st.columns([1, 1], gap="large")
         with left:
             shares.bars(allocation, current.prepared)
-            st.caption(precision_words.domain_caption(found))
+            st.caption(precision_words.domain_caption(comparison))
         with right:
-            what_it_gained(found, equal)
+            what_it_gained(comparison, equal)
         shares.as_table(allocation, current.prepared)
         bounds.editor(current.prepared)
-        st.caption(plain(explore_words.facts(found)))
-        what_directions_cost(found)
-        where_it_goes(found)
-        what_it_spent(found, equal)
-        what_it_buys(found)
+        st.caption(plain(explore_words.facts(comparison)))
+        what_directions_cost(comparison)
+        where_it_goes(comparison)
+        what_it_spent(comparison, equal)
+        what_it_buys(comparison)
         parts.command(replace(current.settings, mechanisms=settings.mechanisms))
         parts.settings_file(current.settings, "precision.settings")
-        parts.assumed_public(current.prepared, found.assumed_public)
+        parts.assumed_public(current.prepared, comparison.assumed_public)
+        highlight.watch()

@@ -1,4 +1,4 @@
-"""Preparation: what it is worth that the mean, the scale, the row bound and n are public."""
+"""Preparation: the effect of a public mean, scale, row-norm bound and n."""
 
 PAGE = {
     "title": "Preparation",
@@ -6,6 +6,9 @@ PAGE = {
     "place": 210,
     "group": "Release",
     "unread": ("mechanisms",),
+    "about": "Before a PCA, rows are centred, scaled and clipped. Means, scales and bounds taken "
+    "from the data leak information. This page shows how much recovery is left if a private "
+    "preparation uses part of the budget.",
 }
 
 import streamlit as st
@@ -34,14 +37,14 @@ from pages.ui.texts import plain
 _OWN = ("center", "scale", "row_bound", "count")
 
 
-def use(chosen: Settings) -> None:
-    """Prepare as the settings say on every page."""
+def use(settings: Settings) -> None:
+    """Apply these preparation settings to every page."""
     for name in _OWN:
-        state.put(name, getattr(chosen, name))
+        state.put(name, getattr(settings, name))
 
 
 def setting_controls() -> Settings:
-    """Draw the controls; everything but the mechanism is the setting of every page."""
+    """Draw the controls; all settings except the mechanism apply to every page."""
     first, second, third = st.columns([2, 1, 1])
     mechanism = parts.one_mechanism(
         first, "Mechanism", default=default_mechanism(), key="preparation.mechanism"
@@ -51,7 +54,7 @@ def setting_controls() -> Settings:
     with third:
         bounds()
     settings = replace(state.settings(), mechanisms=(mechanism,))
-    # a share is asked for where there is something to pay for
+    # Offer to set a budget share only for steps that use budget.
     private = {
         "mean": True,
         "range": settings.bounds == PRIVATE,
@@ -59,7 +62,7 @@ def setting_controls() -> Settings:
         "bound": True,
         "count": settings.relation == "zero-out",
     }
-    steps = [step for step, paid in private.items() if paid]
+    steps = [step for step, is_private in private.items() if is_private]
     for column, step in zip(st.columns(len(steps)), steps, strict=True):
         with column:
             controls.setting(f"{step}_share", place="preparation.")
@@ -67,18 +70,18 @@ def setting_controls() -> Settings:
 
 
 def bounds() -> None:
-    """Draw the public bounds that everything private rests on."""
+    """Draw the public bounds on which all private steps depend."""
 
     def typed(text: str) -> None:
-        written = text.strip()
+        words = text.strip()
         try:
-            if names_file(written):  # files are the command line's alone
-                allowed = f"{', '.join(BOUNDS_WORDS)} or LOW:HIGH"
-                raise InvalidSetting("feature bounds", allowed, written)
+            if names_file(words):  # Only the command line can read files.
+                rule = f"{', '.join(BOUNDS_WORDS)} or LOW:HIGH"
+                raise InvalidSetting("feature bounds", rule, words)
         except InvalidSetting as error:
             st.session_state.complaints["bounds"] = str(error)
         else:
-            state.put_text("bounds", written)
+            state.put_text("bounds", words)
 
     controls.control(
         st.text_input,
@@ -87,8 +90,9 @@ def bounds() -> None:
         state.get("bounds"),
         typed,
         refusable="bounds",
-        help="LOW:HIGH for all features; known, where the table has its own; private, one range "
-        "that is paid for; or max, taken from the data and not private.",
+        help="LOW:HIGH for all features, or one of three words. The word known takes the table's "
+        "public bounds. The word private estimates one range with part of the budget. The word max "
+        "takes bounds from the data, which is not private.",
     )
     complaint = state.complaint("bounds")
     if complaint is not None:
@@ -96,22 +100,23 @@ def bounds() -> None:
 
 
 def everywhere(bars: list[tuple[str, Settings]]) -> None:
-    """Offer to prepare privately, or not, on every page."""
+    """Offer to make the preparation private, or not private, on every page."""
     now, (_, public), (_, private) = state.settings(), bars[0], bars[-1]
-    kept = "max" if now.row_bound.startswith(PRIVATE) else now.row_bound
-    public = replace(public, row_bound=kept)
+    bound = "max" if now.row_bound.startswith(PRIVATE) else now.row_bound
+    public = replace(public, row_bound=bound)
     with st.container(horizontal=True):
         if any(getattr(now, name) != getattr(private, name) for name in _OWN):
             st.button(
-                "Pay for all of it on every page",
+                "Keep the preparation private on every page",
                 key="preparation.private",
                 icon=":material/lock:",
                 on_click=state.on_change(lambda: use(private)),
-                help="Explore, Trade-offs, Precision and Decide then prepare anew in each draw.",
+                help="Explore, Trade-offs, Precision and Decide then prepare the table again in "
+                "each simulated release.",
             )
         if now.private_shares:
             st.button(
-                "Take all of it for public again",
+                "Treat the preparation as public again",
                 key="preparation.public",
                 icon=":material/lock_open:",
                 on_click=state.on_change(lambda: use(public)),
@@ -119,9 +124,9 @@ def everywhere(bars: list[tuple[str, Settings]]) -> None:
 
 
 def whole_account(prepared: Prepared, settings: Settings) -> None:
-    """Offer the account of the last bar: every step and the release together."""
+    """Offer the privacy accounting of the last bar: every step and the release together."""
     box = st.expander(
-        "What the whole chain costs, and if you repeat it",
+        "Privacy loss of preparation and release, once and repeated",
         icon=":material/functions:",
         key="preparation.account",
         on_change="rerun",
@@ -143,57 +148,61 @@ def page() -> None:
     above = st.container()
     settings = setting_controls()
     if settings.bounds == "max":
-        known = (
-            ", or take those that are known" if current.prepared.table.bounds is not None else ""
+        hint = (
+            ", write known to use the table's public bounds"
+            if current.prepared.table.bounds is not None
+            else ""
         )
         st.caption(
-            ":material/straighten: The feature bounds are taken from the data, which is not "
-            f"private: state public ones as LOW:HIGH{known}, or write private to pay for a range."
+            ":material/straighten: The feature bounds come from the data, so they are not "
+            f"private. Enter public bounds as LOW:HIGH{hint}, or write private to estimate "
+            "them with part of the budget."
         )
-    found = ask(waterfall, options_of(settings), current, saying="Preparing privately")
-    table, bars = found.table(), steps_of(settings)
-    public, paid = bars[0][1].row_bound, bars[-1][1].row_bound
-    alike = public.removeprefix("quantile:") == paid.removeprefix(f"{PRIVATE}:")
-    cut = (
-        f" Rows are cut at their {public.removeprefix('quantile:')} quantile here, and not on "
-        "Explore: its recovery is another."
+    answer = ask(waterfall, options_of(settings), current, saying="Preparing privately")
+    table, bars = answer.table(), steps_of(settings)
+    public, private_bound = bars[0][1].row_bound, bars[-1][1].row_bound
+    alike = public.removeprefix("quantile:") == private_bound.removeprefix(f"{PRIVATE}:")
+    note = (
+        f" This page clips rows at the {public.removeprefix('quantile:')} quantile. Explore clips "
+        "no rows at a quantile, so recovery on Explore differs."
         if current.settings.row_bound == "max" != public
         else ""
     )
     with above:
-        parts.lead(found.summary(), "Give each step its share.")
-        st.plotly_chart(
+        parts.lead(answer.summary(), "Give each step a share of the budget.")
+        parts.plot(
             waterfall_figure(table, height=380),
             key="preparation.waterfall",
-            alt="Recovery with everything public, then with mean, scale, row bound and n paid for",
+            alt="Recovery with a public preparation, then with a private mean, scale, row-norm "
+            "bound and number of people",
         )
         st.caption(
-            "From 100 %: blue is lost to the mechanism's noise, orange to a step that is paid for"
-            f"{', green is gained' * bool((table['change'] > 0).any())}; whiskers are two "
-            f"standard errors.{cut}"
+            "The chart starts at 100 %: blue is lost to the mechanism's noise, orange to a private "
+            f"step{', green is gained' * bool((table['change'] > 0).any())}. Whiskers show two "
+            f"standard errors.{note}"
         )
         with st.popover("How to read this chart", icon=":material/info:"):
             st.markdown(
-                "Mean, scale, row bound and n are usually taken from the data before any noise is "
-                "drawn, as if they were public. Here they are paid for too. "
-                f"{parse_variant(settings.mechanisms[0]).label}, epsilon "
-                f"{numeral(settings.epsilon, 6)} for the whole chain. "
-                f"{'Every bar cuts rows at the same quantile. ' if alike else ''}Means of "
-                f"{settings.trials} chains."
+                "Mean, scale, row-norm bound and n are usually taken from the data, as if they "
+                "were public. On this page they use part of the budget. The chart is for "
+                f"{parse_variant(settings.mechanisms[0]).label} with epsilon "
+                f"{numeral(settings.epsilon, 6)} for preparation and release together. "
+                f"{'Every bar clips rows at the same quantile. ' if alike else ''}Each number is "
+                f"the mean of {settings.trials} simulated releases."
             )
     everywhere(bars)
     parts.numbers("waterfall", table)
     parts.command(settings, "account steps", base=BASE)
     whole_account(current.prepared, settings)
     with st.expander("What is still assumed to be public", icon=":material/visibility:"):
-        st.markdown("\n".join(f"- {plain(item)}" for item in found.stages[-1].assumed_public))
-    with st.expander("How it is paid for", icon=":material/receipt_long:"):
+        st.markdown("\n".join(f"- {plain(item)}" for item in answer.stages[-1].assumed_public))
+    with st.expander("How the budget is divided", icon=":material/receipt_long:"):
         st.markdown(
-            "Rows are cut to public bounds. Sums of rows and of their squares get Gaussian noise "
-            "(Laplace noise where delta is 0), each on its share of the squared mu; the row bound "
-            "is pure, with epsilon equal to its mu. What is left goes to the mechanism, by the "
-            "exact account of all of them together: one changed row, before anything is "
-            "subtracted, divided or cut, costs no more than epsilon."
+            "Rows are clipped to public bounds. Sums of rows and of their squares get Gaussian "
+            "noise (Laplace noise if delta is 0). Each sum uses a share of the squared mu. The "
+            "row-norm bound is pure, with epsilon equal to its mu. The mechanism gets the rest of "
+            "the budget, by the exact account of all steps together. One changed row of the raw "
+            "table costs no more than epsilon in all."
         )
 
 

@@ -1,4 +1,4 @@
-"""Release: one real release with noise that is safe on a computer."""
+"""Release: one real release with noise that is exact on a computer."""
 
 PAGE = {
     "title": "Release",
@@ -9,6 +9,9 @@ PAGE = {
     "own_reading": True,
     "unread": ("epsilon", "delta", "k", "precision", "directions", "mechanisms"),
     "releases": True,
+    "about": "Every other page simulates; this page publishes. State what was known before anyone "
+    "saw the data, look at the cost, then confirm. The ledger records the budget that was used. "
+    "What is published cannot be taken back.",
 }
 
 import streamlit as st
@@ -38,7 +41,7 @@ PARAMS = params_of(ReleaseOptions)
 
 
 def field(name: str, *, begins: str = "", such_as: str | None = None) -> str:
-    """Draw a text field from its declaration; what another page has written there stays."""
+    """Draw a text field from its declaration; keep the text that another page wrote there."""
     param, key = PARAMS[name], f"release.{name}"
     st.session_state.setdefault(key, begins)
     return str(
@@ -68,46 +71,46 @@ def picked(name: str) -> str:
 
 
 def known_before() -> dict[str, str]:
-    """Draw what was known before anyone saw the data; return what is written of it."""
-    written = {"rows": picked("rows"), "row_bound": ""}
-    if written["rows"] == "bound":
-        written["row_bound"] = field("row_bound", such_as="a length, such as 60")
+    """Draw the fields for facts known before anyone saw the data; return their texts."""
+    texts = {"rows": picked("rows"), "row_bound": ""}
+    if texts["rows"] == "bound":
+        texts["row_bound"] = field("row_bound", such_as="a length, such as 60")
     with st.expander("How rows are prepared", icon=":material/tune:"):
-        written["center"] = picked("center")
-        written["scale"] = picked("scale")
-    return written
+        texts["center"] = picked("center")
+        texts["scale"] = picked("scale")
+    return texts
 
 
 def costs() -> dict[str, str]:
-    """Draw what decides the cost; return what is written of it."""
+    """Draw the fields that determine the privacy cost; return their texts."""
     left, right = st.columns(2)
     with left:
-        written = {"epsilon": field("epsilon", begins="1")}
+        texts = {"epsilon": field("epsilon", begins="1")}
     with right:
-        written["delta"] = field("delta", such_as="below 1/n, such as 1e-6")
-    return written
+        texts["delta"] = field("delta", such_as="such as 1e-6")
+    return texts
 
 
 def published() -> dict[str, str]:
-    """Draw what is published, for what and by whom; return what is written of it."""
+    """Draw the fields on what is published, its purpose and its requester; return their texts."""
     left, right = st.columns(2)
     with left:
-        written = {"k": field("k", begins="2")}
-        written["purpose"] = field("purpose", such_as="that of the ledger, unless you state one")
+        texts = {"k": field("k", begins="2")}
+        texts["purpose"] = field("purpose", such_as="the ledger's purpose")
     with right:
-        written["name"] = field("name", begins="auto")
-        written["by"] = field("by", such_as="a name or an office")
+        texts["name"] = field("name", begins="auto")
+        texts["by"] = field("by", such_as="a name or an office")
     label = schema_editor.label()
-    said = f", told apart by {plain(label)}" if label else ""
-    pictured = st.toggle(
-        f"With a picture{said}",
+    note = f", coloured by {plain(label)}" if label else ""
+    with_picture = st.toggle(
+        f"Also publish a map{note}",
         key="release.pictured",
         persist_state="session",
-        help="Of the rows, to be shown to anybody: counts of people in cells along the components, "
-        "with noise, under the same epsilon.",
+        help="A map of the rows that anybody may see: noisy counts of people in cells along the "
+        "components. The same epsilon covers the map.",
     )
-    written["picture"] = field("picture", begins=format_number(SHARE)) if pictured else "0"
-    return written
+    texts["picture"] = field("picture", begins=format_number(SHARE)) if with_picture else "0"
+    return texts
 
 
 STEPS = """<style>
@@ -119,60 +122,60 @@ STEPS = """<style>
 </style>"""
 
 
-def will_say(written: dict[str, str]) -> None:
-    """Draw what the card of this release will say."""
+def will_say(texts: dict[str, str]) -> None:
+    """Draw a preview of the release's privacy card."""
     schema = None
     with suppress(DpvizError):
         schema = schema_editor.declared()
     with st.container(key="release.receipt"):
-        st.html(receipt.html(written, schema, state.get("rows_a_person")))
+        st.html(receipt.html(texts, schema, state.get("rows_a_person")))
 
 
-def wanted(table: Table | BinaryIO, written: dict[str, str]) -> spending.Order:
-    """Return what the form asks for; the rows are read after the spend is on the disk."""
+def wanted(table: Table | BinaryIO, texts: dict[str, str]) -> spending.Order:
+    """Return the order of the form; rows are read only after the spend is stored on disk."""
 
     def options(relation: str, accept: tuple[str, ...]) -> ReleaseOptions:
-        said = {key: PARAMS[key].parse(text) for key, text in written.items()}
-        return ReleaseOptions(**said, relation=relation, accept=accept)
+        values = {key: PARAMS[key].parse(text) for key, text in texts.items()}
+        return ReleaseOptions(**values, relation=relation, accept=accept)
 
     def cost(relation: str, accept: tuple[str, ...]) -> Plan:
-        asked, schema = options(relation, accept), schema_editor.declared()
-        return plan(asked, table, schema, from_data=schema.from_data)
+        request, schema = options(relation, accept), schema_editor.declared()
+        return plan(request, table, schema, from_data=schema.from_data)
 
     def carry_out(
         relation: str, accept: tuple[str, ...], ledger: Ledger, token: str
     ) -> RealRelease:
-        asked, schema = options(relation, accept), schema_editor.declared()
-        return make(asked, table, schema, from_data=schema.from_data, ledger=ledger, token=token)
+        request, schema = options(relation, accept), schema_editor.declared()
+        return make(request, table, schema, from_data=schema.from_data, ledger=ledger, token=token)
 
     try:
         schema = schema_editor.declared()
-        declared = f"{schema.digest}, from data: {schema.from_data}"
+        schema_words = f"{schema.digest}, from data: {schema.from_data}"
     except DpvizError as error:
-        declared = str(error)
-    seen = {"table": schema_editor.named(table), "schema": declared}
+        schema_words = str(error)
+    tables_seen = {"table": schema_editor.named(table), "schema": schema_words}
     return spending.Order(
-        {**written, **seen}, cost, carry_out, lambda ledger: paid_elsewhere(table, ledger)
+        {**texts, **tables_seen}, cost, carry_out, lambda ledger: paid_elsewhere(table, ledger)
     )
 
 
 def repeating(epsilon: str, delta: str) -> None:
-    """Draw what several releases with the form's epsilon and delta cost."""
+    """Draw the cost of several releases with the epsilon and delta of the form."""
     if not delta:
-        st.caption("State delta first.")
+        st.caption("State a value of delta first.")
         return
     with guard():
         budget = {
             "epsilon": PARAMS["epsilon"].parse(epsilon),
             "delta": PARAMS["delta"].parse(delta) or 0.0,
         }
-        wanted = Law.NORMAL if budget["delta"] > 0 else Law.LAPLACE
-        mechanism = next(key for key, law in float_safe().items() if law is wanted)
+        noise_law = Law.NORMAL if budget["delta"] > 0 else Law.LAPLACE
+        mechanism = next(key for key, law in float_safe().items() if law is noise_law)
         accounts.draw({"mechanism": mechanism, **budget}, "release")
 
 
 def page() -> None:
-    """Draw the page."""
+    """Draw the Release page."""
     if in_browser():
         st.info(NO_LEDGER, icon=":material/web_asset_off:")
         return
@@ -192,45 +195,45 @@ def page() -> None:
     with st.container(key="release.steps"):
         first, second, third = st.columns([1, 1, 1.12], gap="medium")
     with first:
-        st.header("1. What was known before anyone saw the data?", anchor=False)
+        st.header("1. What did you know before anyone saw the data?", anchor=False)
         schema_editor.draw(table)
-        written = known_before()
+        texts = known_before()
     with second:
         st.header("2. What does it cost?", anchor=False)
-        written |= costs()
-        st.html(receipt.risk_html(written))
+        texts |= costs()
+        st.html(receipt.risk_html(texts))
     with third:
         st.header("3. Publish once", anchor=False)
-        written |= published()
-        will_say(written)
-        asked = wanted(table, written)
-        spending.carry_out(asked)  # before the ledger says what is left
+        texts |= published()
+        will_say(texts)
+        order = wanted(table, texts)
+        spending.carry_out(order)  # The ledger then shows the remaining budget.
     with second:
         name = spending.ledger()
     if name is not None:
         with third:
-            spending.confirmed(asked, name)
+            spending.confirmed(order, name)
         spending.releases(name)
-    with st.expander("Before you release: what repeating costs", icon=":material/repeat:"):
+    with st.expander("Privacy loss of several releases together", icon=":material/repeat:"):
         repeating(st.session_state["release.epsilon"], st.session_state["release.delta"])
-    with st.expander("What this proves, and what not", icon=":material/gavel:"):
+    with st.expander("What is proved, and what is not", icon=":material/gavel:"):
         st.markdown(
-            "Each cell is read by itself under the schema; what is no number becomes the typical "
-            "value. Rows are cut to the bounds, centred on public numbers or a private mean, "
-            "shortened to the row bound or scaled to length one, and truncated toward zero on a "
-            "grid of 2^-20; their lengths are certified in whole numbers, so X'X is exact and its "
-            "sensitivity proved. The noise is discrete Gaussian (or Laplace "
-            "where delta is 0), drawn by OpenDP. Claimed is the exact Gaussian account, proved for "
-            "discrete noise, with OpenDP's looser map beside it (where delta is 0, the map). Not "
-            "covered: that the table has n rows, that it is this table, and whatever else you "
-            "publish about it."
+            "Each cell is read by itself under the schema; a cell that is not a number becomes the "
+            "typical value. Rows are clipped to the bounds and centred on public numbers or a "
+            "private mean. Centred rows are then clipped to the row-norm bound or scaled to length "
+            "one. Last, rows are truncated toward zero on a grid of 2^-20. Row lengths are "
+            "certified in whole numbers, so X'X is exact, with a proved sensitivity. The noise is "
+            "discrete Gaussian (or Laplace if delta is 0), drawn by OpenDP. The card claims the "
+            "exact Gaussian account, which is proved for discrete noise, and also shows OpenDP's "
+            "looser map. If delta is 0, the card claims OpenDP's map. The proof does not cover the "
+            "number of rows, the identity of the table, or other publications about the table."
         )
 
 
 parts.question("Publish once, with a record")
 parts.lead(
-    "You see the cost before anything is spent. What is published cannot be taken back.",
-    "First state what was known.",
+    "You see the privacy cost before any budget is used. What is published cannot be taken back.",
+    "First state what you knew beforehand.",
 )
 switched_off = shell.no_releases()
 if switched_off is None:

@@ -6,6 +6,9 @@ PAGE = {
     "place": 130,
     "group": "Reference",
     "term": "component",
+    "about": "A classifier learns after a private release. Each line is one mechanism; two more "
+    "lines show learning without privacy, and guessing. Below the chart, the page states which "
+    "rows and labels are protected and which are not.",
 }
 
 import math
@@ -45,34 +48,34 @@ from pages.ui.texts import plain
 current = shell.through_entry()
 
 
-def choices(ready: Prepared, offered: list[Learner]) -> Task:
+def choices(ready: Prepared, learners: list[Learner]) -> Task:
     """Draw the controls; return the task with a learner that suits the label."""
     task = state.view("tasks")
     assert isinstance(task, Task)
-    fitting = {learner.key: learner for learner in offered}
-    learner = fitting.get(task.learner or "", offered[0])
+    fitting = {learner.key: learner for learner in learners}
+    learner = fitting.get(task.learner or "", learners[0])
     left, right = st.columns([1, 2])
     with left:
-        _learner(offered, learner)
+        _learner(learners, learner)
     with right:
         controls.setting("source", "tasks")
     if task.learner not in (None, learner.key):
         st.caption(
             f"{LEARNERS[task.learner].label} does not suit this label, which "
-            f"{label_words(ready.table.labels)}: {learner.label} is shown."
+            f"{label_words(ready.table.labels)}. dpviz shows {learner.label} instead."
         )
     left, right = st.columns([1, 2])
     with left:
         controls.setting("epsilons", "tasks")
     with right, st.expander("Splits and tuning", icon=":material/call_split:"):
-        projected = task.source == PROJECTION
+        is_projection = task.source == PROJECTION
         controls.setting("tuning", "tasks")
-        if projected:
+        if is_projection:
             controls.setting("subspace", "tasks")
         first, second = st.columns(2)
         with first:
             controls.setting("splits", "tasks")
-            if projected:
+            if is_projection:
                 controls.setting("subspace_share", "tasks")
         with second:
             controls.setting("most", "tasks")
@@ -81,7 +84,7 @@ def choices(ready: Prepared, offered: list[Learner]) -> Task:
     return replace(task, learner=learner.key)
 
 
-def _learner(offered: list[Learner], now: Learner) -> None:
+def _learner(learners: list[Learner], now: Learner) -> None:
     """Draw the choice among learners that suit the label."""
     controls.control(
         st.selectbox,
@@ -89,23 +92,23 @@ def _learner(offered: list[Learner], now: Learner) -> None:
         "tasks.learner",
         now.key,
         lambda learner: state.put("learner", learner, "tasks"),
-        options=[learner.key for learner in offered],
+        options=[learner.key for learner in learners],
         format_func=lambda key: f"{LEARNERS[key].label} ({LEARNERS[key].kind})",
         help=params_of(Task)["learner"].help,
     )
 
 
 def chosen_mechanisms(task: Task) -> list[Mechanism]:
-    """Return the chosen mechanisms, or all that release rows where none of those does."""
-    named = parse_variants(current.settings.mechanisms)
+    """Return the chosen mechanisms, or all that release rows if none of the chosen ones does."""
+    variants = parse_variants(current.settings.mechanisms)
     if task.source == PROJECTION:
-        return named
-    able = [mechanism for mechanism in named if mechanism.why_no_rows is None]
+        return variants
+    able = [mechanism for mechanism in variants if mechanism.why_no_rows is None]
     if able:
         return able
     st.caption(
-        "None of the chosen mechanisms releases rows to learn from; those that do are "
-        "shown instead."
+        "None of the chosen mechanisms releases rows to learn from. dpviz shows all mechanisms "
+        "that release rows."
     )
     return releasing_rows()
 
@@ -113,10 +116,10 @@ def chosen_mechanisms(task: Task) -> list[Mechanism]:
 def results_of(
     ready: Prepared, task: Task, mechanisms: list[Mechanism], show: Callable[[Learned], object]
 ) -> Learned:
-    """Return what was learned, or is known of it where the visitor has stopped it.
+    """Return the result of the task, or its known part if the visitor stopped the run.
 
-    On a public server it is begun when its button is pressed. Parts are kept: on disk where the
-    table is public, else in the session.
+    On a public server the run begins when its button is pressed. Parts are stored on disk if the
+    table is public, otherwise in the session.
     """
     settings = replace(current.settings, mechanisms=tuple(one.text for one in mechanisms))
     own = {name: getattr(task, name) for name in params_of(Task)}
@@ -134,7 +137,7 @@ def results_of(
 
 
 class Place:
-    """Where the sentence, the figure and what is protected stand while they come.
+    """Places for the sentence, the figure and the protection while results arrive.
 
     Parameters
     ----------
@@ -147,10 +150,10 @@ class Place:
         self.below = self.facts = st.container()
         self._said = False
 
-    def show(self, found: Learned, key: str = "") -> go.Figure | None:
-        """Draw what was learned so far; while it comes, each stage has elements of its own."""
-        plan, bands = found.plan, found.bands
-        if not self._said:  # while the run goes on, and the link is right while it does
+    def show(self, answer: Learned, key: str = "") -> go.Figure | None:
+        """Draw the results so far, with separate elements for each stage of a run."""
+        plan, bands = answer.plan, answer.bands
+        if not self._said:  # Set this early, so that the link is right during the run.
             self._said = True
             with self.facts:
                 st.caption(plain(tasks_words.facts(plan)))
@@ -158,7 +161,7 @@ class Place:
                 highlight.watch()
             state.write_link()
         if not bands["mechanism"].isin([one.text for one in plan.mechanisms]).any() and not key:
-            return None  # floors alone, or nothing yet: an empty frame says nothing
+            return None  # No mechanism has results yet, so draw no empty chart.
         self._stage += 1
         at = plan.shown_epsilon
         figure = task_figure(
@@ -168,31 +171,32 @@ class Place:
             epsilons=plan.epsilons,
             now=plan.settings.epsilon,
         )
-        said = tasks_words.verdict(plan, bands)
-        short = tasks_words.lead(plan, bands) or said
+        sentence = tasks_words.verdict(plan, bands)
+        short = tasks_words.lead(plan, bands) or sentence
         self.top.markdown(f"**{short}**")
-        if key:  # the last of a run
+        if key:  # The key is set only for the last update of a run.
             with self.top.container():
-                parts.lead(short, "Follow a line.")
-        self._chart.plotly_chart(
+                parts.lead(short, "Follow a line to see how a larger epsilon improves the score.")
+        parts.plot(
             figure,
+            place=self._chart,
             key=key or f"tasks.{self._stage}",
-            alt=f"{plan.learner.score.label.capitalize()} along epsilon. {said}",
+            alt=f"{plan.learner.score.label.capitalize()} along epsilon. {sentence}",
         )
         return figure
 
 
-def results(found: Learned, figure: go.Figure) -> None:
-    """Draw the table, what was left out, and what can be taken along."""
-    plan, table = found.plan, found.table()
-    rows, columns = parts.grid(found.all_columns(), found.rows)
+def results(answer: Learned, figure: go.Figure) -> None:
+    """Draw the table, the omitted mechanisms, and the downloads."""
+    plan, table = answer.plan, answer.table()
+    rows, columns = parts.grid(answer.all_columns(), answer.rows)
     score = plan.learner.score.label
-    st.expander("Every mechanism at every epsilon", icon=":material/table:").dataframe(
+    st.expander("Score of each mechanism at each epsilon", icon=":material/table:").dataframe(
         rows,
         hide_index=True,
         placeholder="–",
         key="tasks.table",
-        alt=f"{score[:1].upper()}{score[1:]} of every mechanism at every epsilon, with floors",
+        alt=f"{score[:1].upper()}{score[1:]} of each mechanism at each epsilon, with baselines",
         column_config=columns,
     )
     for reason, names in by_reason(plan.skipped).items():
@@ -201,13 +205,13 @@ def results(found: Learned, figure: go.Figure) -> None:
     parts.numbers("tasks", table)
     left, right = st.columns(2)
     rounds, name = (lambda: csv_text(table)), "dpviz-tasks.csv"
-    parts.download("Every round (CSV)", rounds, name, "tasks.csv", place=left)
+    parts.download("Every training round (CSV)", rounds, name, "tasks.csv", place=left)
     parts.figure_file(lambda: figure, "dpviz-tasks.html", "tasks.html", place=right)
     command(plan)
 
 
 def protection(plan: TaskPlan, ready: Prepared) -> None:
-    """State what the privacy of this task covers, and what it does not."""
+    """State what the privacy of this task covers, and what it does not cover."""
     st.header("What is protected, and what is not", anchor="protected")
     left, right = st.columns(2)
     with left:
@@ -226,8 +230,8 @@ def command(plan: TaskPlan) -> None:
     mechanisms = tuple(mechanism.text for mechanism in plan.mechanisms)
     settings = replace(current.settings, mechanisms=mechanisms)
     more = []
-    for name, written in plan.task.texts().items():
-        more += [params_of(Task)[name].flag, written]
+    for name, text in plan.task.texts().items():
+        more += [params_of(Task)[name].flag, text]
     parts.command(settings, verb="task", more=[*more, "--out", "task.csv"])
 
 
@@ -235,33 +239,35 @@ def page(ready: Prepared) -> None:
     """Draw the page of one table."""
     place = st.container()
     try:
-        offered = learners_for(ready.table.labels)
-    except InvalidTable as needed:  # nothing is wrong: another table, or another label, will do
-        where = " The choice is behind Upload: Label column." * (state.get("table") == state.UPLOAD)
-        st.info(f"{plain(needed)}{where}", icon=":material/label:")
+        learners = learners_for(ready.table.labels)
+    except InvalidTable as reason:  # No error: another table or label may work.
+        where = " Choose a column under Upload: Label column." * (
+            state.get("table") == state.UPLOAD
+        )
+        st.info(f"{plain(reason)}{where}", icon=":material/label:")
         return
     with place:
-        shown = Place(ready)
-    task = choices(ready, offered)
+        layout = Place(ready)
+    task = choices(ready, learners)
     mechanisms = chosen_mechanisms(task)
-    shown.facts = st.container()  # below the fields
-    with shown.control:
-        found = results_of(ready, task, mechanisms, shown.show)
-    if found.share == 0:
-        shown.show(found)
+    layout.facts = st.container()  # The facts are drawn below the fields.
+    with layout.control:
+        answer = results_of(ready, task, mechanisms, layout.show)
+    if answer.share == 0:
+        layout.show(answer)
         return
-    figure, plan, bands = shown.show(found, "tasks"), found.plan, found.bands
+    figure, plan, bands = layout.show(answer, "tasks"), answer.plan, answer.bands
     fails = any(Verdict(verdict).fails for verdict in bands["verdict"] if verdict)
-    said = [
+    sentences = [
         tasks_words.verdict(plan, bands) * (tasks_words.lead(plan, bands) is not None),
         tasks_words.gains(plan, bands),
         f"Bands: {tasks_words.BAND}.",
         FAILS_THERE * fails,
     ]
-    with shown.below:
+    with layout.below:
         with st.popover("How to read this chart", icon=":material/info:"):
-            st.markdown(" ".join(filter(None, said)))
-        results(found, figure)
+            st.markdown(" ".join(filter(None, sentences)))
+        results(answer, figure)
 
 
 parts.question("Can you still train a useful classifier?")

@@ -4,6 +4,10 @@ PAGE = {
     "title": "Trade-offs",
     "icon": ":material/show_chart:",
     "place": 30,
+    "about": "Each line is one mechanism and shows the mean of many simulated releases. Choose "
+    "what varies, such as epsilon or the number of people, and what is measured. Click a point to "
+    "open it in Explore. Below, find the smallest epsilon for a goal, or plan before you have "
+    "data.",
 }
 
 from collections.abc import Sequence
@@ -22,7 +26,7 @@ from dpviz.datasets import builtin_tables
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
 from dpviz.preparation.bounding import BoundedTable
 from dpviz.report.figures.theme import panels_unjudged
-from dpviz.report.figures.tradeoff import tradeoff_figure, with_ranges
+from dpviz.report.figures.tradeoff import HEIGHT, line_key, tradeoff_figure, with_ranges
 from dpviz.report.sentences import tradeoffs as tradeoffs_words
 from dpviz.report.sentences.phrases import FAILS_THERE, bias_note
 from dpviz.report.tables import curves
@@ -57,7 +61,7 @@ LOGARITHMIC = ("epsilon", "delta", "n")
 
 @dataclass(frozen=True)
 class Choices:
-    """What is plotted against what."""
+    """Axis, measure and options of the chart."""
 
     axis: str
     metric: str
@@ -69,8 +73,8 @@ class Choices:
 
 
 def choices(*, picture: bool) -> Choices:
-    """Draw the controls of the chart, with the measures of a picture where one is paid for."""
-    with asked.container(key="tradeoffs-asked"):
+    """Draw the chart's controls, with measures of a published map if the budget covers a map."""
+    with head_place.container(key="tradeoffs-asked"):
         first, second, third = st.columns([2, 2, 1], vertical_alignment="bottom")
     axis = parts.choice(first, "Along", AXES, "tradeoffs.axis", lambda name: AXES[name].label)
     metric = parts.choice(
@@ -78,7 +82,7 @@ def choices(*, picture: bool) -> Choices:
         lambda key: METRICS[key].label.capitalize(),
         help=METRICS[st.session_state.get("tradeoffs.metric", next(iter(METRICS)))].help,
     )  # fmt: skip
-    more = "A second table, axes, draws and theory"
+    more = "Second table, scale of the axes, single releases, theory"
     with third, st.popover("More", width="stretch", help=more):
         other = parts.choice(
             st, "Compare with a second table", ["", *builtin_tables()], "tradeoffs.other",
@@ -92,40 +96,42 @@ def choices(*, picture: bool) -> Choices:
         )
         log_y = st.toggle("Logarithmic measure", key="tradeoffs.log_y", persist_state="session")
         draws = st.toggle(
-            "Single draws",
+            "Single releases",
             key="tradeoffs.draws",
             persist_state="session",
-            help=f"The first {curves.SINGLE_DRAWS} draws as thin lines: each keeps its own noise "
-            "along the axis.",
+            help=f"Show the first {curves.SINGLE_DRAWS} simulated releases as thin lines. Each "
+            "thin line uses the same random numbers along the axis.",
         )
         controls.setting("post", place="tradeoffs.")
         theory = st.toggle(
             "Theory and predictions",
             key="tradeoffs.theory",
             persist_state="session",
-            help="The prediction without draws, what a random subspace and exact PCA reach, where "
-            "components appear, the Davis-Kahan bound on distances, and orders of growth.",
+            help="Show predicted curves, the values of a random subspace and of exact PCA, and the "
+            "epsilon from which components appear. For distances, also show the Davis-Kahan bound "
+            "and orders of growth.",
         )
     return Choices(axis, metric, other, log_x, log_y, draws, theory)
 
 
 _LAYERS = """<style>
-.st-key-curve { display: grid !important; grid-template-columns: 100%; min-height: 560px; }
-.st-key-curve > * { grid-area: 1 / 1; width: 100% !important; min-width: 0; }
+.st-key-curve { display: grid !important; grid-template: 100% / 100%; overflow: hidden; }
+.st-key-curve > * { grid-area: 1 / 1; width: 100% !important; height: 100%; min-width: 0; }
 .st-key-curve [data-testid="stSkeleton"] { display: none; }
-@media (max-width: 640px) { /* on a phone the picture begins on the first screen */
+@media (max-width: 640px) { /* on a phone the picture is on the first screen */
+  div:has(> .st-key-curve) { flex-basis: 360px !important; height: auto !important; }
   .st-key-tradeoffs-asked [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; gap: .5rem; }
   .st-key-tradeoffs-asked [data-testid="stColumn"] { min-width: 0; flex: 2 1 0; }
   .st-key-tradeoffs-asked [data-testid="stColumn"]:last-child { flex: 0 0 5rem; }
 }
 </style>"""
-# A chart that replaces another mounts anew: two layers are drawn in turn, the chart at the end
-# lies over both. Below them stands a picture without a script until Plotly has drawn: its code
-# alone takes a browser that has never been here a second and more.
+# Streamlit mounts a chart again if it replaces another chart. So two layers are drawn alternately,
+# and the last chart lies over both. Below them is an image without a script until Plotly has drawn,
+# because loading Plotly takes a new browser a second or more.
 
 
 class Chart:
-    """The chart: what is known without a draw at once, then each mechanism's draws.
+    """The chart, first with facts known without simulation, then with releases.
 
     Parameters
     ----------
@@ -135,56 +141,57 @@ class Chart:
     """
 
     def __init__(
-        self, rows: BoundedTable, mechanisms: Sequence[Mechanism], chosen: Choices
+        self, rows: BoundedTable, mechanisms: Sequence[Mechanism], choice: Choices
     ) -> None:
         self.rows = rows
         self.mechanisms = asked_curves.coloured_first(mechanisms)
-        self.chosen = chosen
+        self.chosen = choice
         self.settings = current.settings
         self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
         st.html(_LAYERS + looks.names_left_out("curve", now=True))
-        with st.container(key="curve"):
+        with st.container(key="curve", height=HEIGHT, border=False):
             self.layers = [st.empty(), st.empty()]
             self.place = st.empty()
+        self.key = st.empty()
         self.words = st.empty()
         self.below = st.container()
         self.theory: dict[str, pd.DataFrame | None] = {}
         self.panels = panels_unjudged(self.mechanisms)
         self._stages = 0
-        # One pace for the whole way: a chart costs the browser more than what is waited for where
-        # draws are quick.
+        # Space all interim charts evenly, because after quick simulations drawing takes the browser
+        # longer than the wait for releases.
         self._show = Paced(self.interim)
 
     @cached_property
     def whole(self) -> bool:
-        """Whether nothing is left to be drawn."""
+        """Whether all curves are known, so that nothing needs simulation."""
         return asked_curves.whole(current, self.mechanisms, self.chosen.axis, self.chosen.metric)
 
     def predict(self, *, shown: bool) -> None:
-        """Draw limits at once, and predictions as they come.
+        """Draw limits at once, and predictions as they arrive.
 
         Parameters
         ----------
         shown : bool
-            Whether to draw them, or only to know them.
+            Whether to draw limits and predictions, or only to compute them.
         """
-        chosen, rows, settings = self.chosen, self.rows, self.settings
+        choice, rows, settings = self.chosen, self.rows, self.settings
 
         def seen(table: pd.DataFrame) -> None:
             if shown:
                 self.theory["predicted"] = table
                 self._show([])
 
-        if chosen.theory:
-            known = (rows, settings, chosen.axis, self.values, chosen.metric)
-            self.theory["limits"] = limit_table(*known)
-            self.theory["scalings"] = scaling_table(*known)
+        if choice.theory:
+            about_lines = (rows, settings, choice.axis, self.values, choice.metric)
+            self.theory["limits"] = limit_table(*about_lines)
+            self.theory["scalings"] = scaling_table(*about_lines)
         if shown:
             self._show([])
-        if chosen.theory or shown:  # what is dotted stands in for what is not drawn yet
-            with self.below:  # where progress is told
+        if choice.theory or shown:  # Dotted predictions replace missing lines.
+            with self.below:  # The progress line appears in this place.
                 self.theory["predicted"] = asked_curves.predicted(
-                    current, self.mechanisms, chosen.axis, chosen.metric, seen
+                    current, self.mechanisms, choice.axis, choice.metric, seen
                 )
         problem, budget = rows.problem(settings), rows.budget(settings)
         self.panels = asked_curves.judged(self.mechanisms, problem, budget)
@@ -192,9 +199,9 @@ class Chart:
             self._show([])
 
     def measure(self) -> None:
-        """Draw releases, and what can be taken along."""
-        with self.below:  # where progress is told
-            points, skipped = self._released()
+        """Draw releases and their downloads."""
+        with self.below:  # The progress line appears in this place.
+            points, skipped = self._points()
             second = second_table(self.chosen) if self.chosen.other else None
             if self.chosen.theory and self.chosen.axis == "epsilon":
                 if not self.whole:
@@ -203,18 +210,19 @@ class Chart:
         if not self.chosen.theory:
             self.theory.clear()
         bands = curves.band_table(points, self.chosen.metric)
-        figure, told = self.figure(points, bands, second), self.caption(bands)
+        figure, text = self.figure(points, bands, second), self.caption(bands)
         with self.place:
-            st.plotly_chart(
+            parts.plot(
                 figure,
                 key="tradeoffs",
+                height="stretch",
                 on_select=clicked,
                 selection_mode="points",
-                alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}. {told}",
+                alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}. {text}",
             )
         with self.words.container():
             open_there = "" if self.chosen.axis == "n" else " Click a point to open it in Explore."
-            st.caption(f"{told}{open_there}")
+            st.caption(f"{text}{open_there}")
             with st.popover("How to read this chart", icon=":material/info:"):
                 st.markdown(legend(self.chosen, curves.bound_table(points, self.chosen.metric)))
         with self.below:
@@ -222,35 +230,36 @@ class Chart:
         for layer in self.layers:
             layer.empty()
 
-    def _released(self) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
-        """Return every point, with all that is drawn on the way there shown."""
+    def _points(self) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
+        """Return every point, and draw interim charts meanwhile."""
         axis, metric = self.chosen.axis, self.chosen.metric
         show = id if self.whole else self._show
         return asked_curves.drawn(current, self.mechanisms, axis, axes.FINE, metric, show)
 
     def interim(self, points: list[CurvePoint]) -> None:
-        """Draw what there is so far; it cannot be clicked."""
-        # The layer below is painted by now: a chart that mounts on it never leaves a hole.
+        """Draw an interim chart, on which clicks have no effect."""
+        # By now the browser has drawn the other layer, so a new chart never leaves an empty area.
         self._stages += 1
         layer = self.layers[self._stages % 2]
         layer.empty()
         bands = curves.band_table(points, self.chosen.metric)
         with layer:
-            st.plotly_chart(
+            parts.plot(
                 self.figure(points, bands, None),
                 key=f"tradeoffs.stage.{self._stages}",
+                height="stretch",
                 alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}, so far",
             )
         with self.words:
             st.caption(
                 self.caption(bands)
                 if points
-                else f"Dotted: predicted without a draw{bias_note(self.rows.d)}. "
-                "Releases are drawn next."
+                else f"Dotted lines are predicted analytically{bias_note(self.rows.d)}. Simulated "
+                "releases follow."
             )
 
     def caption(self, bands: pd.DataFrame) -> str:
-        """Return the one sentence beside the chart."""
+        """Return the sentence beside the chart."""
         axis, metric = self.chosen.axis, self.chosen.metric
         best = curves.frontier(bands, metric)
         return tradeoffs_words.curve_caption(bands, best, axis, metric, self.mechanisms)
@@ -258,22 +267,23 @@ class Chart:
     def figure(
         self, points: list[CurvePoint], bands: pd.DataFrame, second: pd.DataFrame | None
     ) -> go.Figure:
-        """Return the chart of these points and of what is known without them."""
-        axis, metric, chosen = self.chosen.axis, self.chosen.metric, self.chosen
+        """Return the chart of the given points and of facts known without them."""
+        axis, metric, choice = self.chosen.axis, self.chosen.metric, self.chosen
+        self.key.html(line_key(self.panels))
         return tradeoff_figure(
             bands,
             self.panels,
             x_title=AXES[axis].label,
             y_title=METRICS[metric].label,
             shares=METRICS[metric].share,
-            log_x=chosen.log_x,
-            log_y=chosen.log_y,
+            log_x=choice.log_x,
+            log_y=choice.log_y,
             now=axes.now(self.rows, self.settings, axis),
             best=curves.frontier(bands, metric),
-            draws=curves.draw_table(points, metric) if chosen.draws else None,
-            bound=curves.bound_table(points, metric) if chosen.theory else None,
+            draws=curves.draw_table(points, metric) if choice.draws else None,
+            bound=curves.bound_table(points, metric) if choice.theory else None,
             other=second,
-            other_name=chosen.other,
+            other_name=choice.other,
             before=self.before(points),
             beyond=self.rows.n if axis == "n" else float("inf"),
             pointed=True,
@@ -281,7 +291,7 @@ class Chart:
         )
 
     def before(self, points: list[CurvePoint]) -> pd.DataFrame | None:
-        """Return the bands of the same releases without post-processing, where that is drawn."""
+        """Return the bands of the same releases without post-processing, if shown."""
         if self.settings.post == AS_RELEASED:
             return None
         return curves.band_table([point.as_released() for point in points], self.chosen.metric)
@@ -296,62 +306,62 @@ class Chart:
                 icon=":material/lightbulb:",
             )
         for name, reason in skipped:
-            st.caption(f"Not everywhere: {parse_variant(name).label}, because {reason}.")
+            st.caption(f"Not run at every value: {parse_variant(name).label}, because {reason}.")
         parts.numbers("curve", bands)
         take_away(axis, [str(value) for value in self.values], bands, figure)
 
 
-def second_table(chosen: Choices) -> pd.DataFrame | None:
-    """Return the bands of the second table, or say why it has none."""
-    found: list[CurvePoint] = []
+def second_table(choice: Choices) -> pd.DataFrame | None:
+    """Return the bands of the second table, or state why it has none."""
+    points: list[CurvePoint] = []
     with guard():
-        second = table_cache.builtin(chosen.other)
-        table, key = table_cache.prepared(chosen.other, second, current.settings)
+        second = table_cache.builtin(choice.other)
+        table, key = table_cache.prepared(choice.other, second, current.settings)
         mechanisms = parse_variants(current.settings.mechanisms)
         about = Current(current.settings, table, key, None)
-        found, _ = asked_curves.drawn(about, mechanisms, chosen.axis, axes.COARSE, chosen.metric)
-    return curves.band_table(found, chosen.metric)
+        points, _ = asked_curves.drawn(about, mechanisms, choice.axis, axes.COARSE, choice.metric)
+    return curves.band_table(points, choice.metric)
 
 
-def legend(chosen: Choices, bound: pd.DataFrame) -> str:
-    """Return how to read the chart, with only what is in it."""
-    said = [
-        "Under the pointer: the central 95 % of the draws.",
-        "Rings: the best whose claim holds.",
+def legend(choice: Choices, bound: pd.DataFrame) -> str:
+    """Return how to read the chart, limited to the elements that it contains."""
+    parts = [
+        "Point at a line to see the range of the central 95 % of simulated releases.",
+        "Rings mark the best mechanism whose claim holds.",
         FAILS_THERE,
     ]
-    if chosen.theory and chosen.axis == "epsilon":
-        said.append(
-            "Triangles: from there on a component is predicted to be turned by less than 45 "
-            f"degrees{bias_note(current.prepared.d if current.prepared else 10)}."
+    if choice.theory and choice.axis == "epsilon":
+        parts.append(
+            "A triangle marks the epsilon from which a component is predicted to turn by less than "
+            f"45 degrees{bias_note(current.prepared.d if current.prepared else 10)}."
         )
-    if chosen.theory and chosen.metric in ("projection_distance", "largest_angle"):
-        where = "which is nowhere so here" if bound.empty else "and is drawn only there"
-        said.append(f"The Davis-Kahan bound asks for an eigengap of twice the noise, {where}.")
-    if chosen.theory and chosen.metric in ("low_rank_error", "noise_spectral"):
-        said.append("Scaling only: compare the slope, for the constant is not known.")
+    if choice.theory and choice.metric in ("projection_distance", "largest_angle"):
+        where = "which no point here has" if bound.empty else "so it is drawn only at such points"
+        parts.append(f"The Davis-Kahan bound needs an eigengap of twice the noise, {where}.")
+    if choice.theory and choice.metric in ("low_rank_error", "noise_spectral"):
+        parts.append("Compare only slopes of orders of growth: their constants are not known.")
     if current.settings.post == FREE:
-        said.append(f"Thin with crosses: as released, at the same epsilon. {WHY_THE_BASIS}")
-    if chosen.axis == "n":
-        said.append("Dashed from the table's n on: the same population, more people.")
-        said.append("n belongs to the table, so a click changes nothing here.")
-    return " ".join(said)
+        parts.append(f"Thin lines with crosses: without post-processing. {WHY_THE_BASIS}")
+    if choice.axis == "n":
+        parts.append("The dashed part shows larger tables with more people of the same population.")
+        parts.append("The number n belongs to the table, so a click on a point changes nothing.")
+    return " ".join(parts)
 
 
 def clicked() -> None:
-    """Remember the point that was clicked, so that Explore opens there."""
+    """Remember the clicked point, so that Explore opens with its setting."""
     axis = st.session_state["tradeoffs.axis"]
-    picked = st.session_state["tradeoffs"].selection.points
-    if not picked or axis == "n":
+    points = st.session_state["tradeoffs"].selection.points
+    if not points or axis == "n":
         return
-    x = picked[0]["x"]
+    x = points[0]["x"]
     value = parseable(x, 6) if axis == "row_bound" else (round(x) if axis == "k" else x)
     state.put(axis, value)
     st.session_state["tradeoffs.open"] = True
 
 
 def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figure) -> None:
-    """Draw what can be taken along: table, figure, command."""
+    """Draw the downloads: table, figure, command."""
     left, right = st.columns(2)
     curve, name = (lambda: csv_text(bands)), "dpviz-curve.csv"
     parts.download("This curve (CSV)", curve, name, "tradeoffs.csv", place=left)
@@ -361,43 +371,43 @@ def take_away(axis: str, values: list[str], bands: pd.DataFrame, figure: go.Figu
     parts.command(current.settings, verb="sweep", more=more)
 
 
-def go_on(found: Sequence[Predicted]) -> None:
-    """Draw which mechanism needs least, and the step to the epsilon that is enough."""
-    best = tradeoffs_words.best_of(found)
+def go_on(predictions: Sequence[Predicted]) -> None:
+    """Draw which mechanism needs least, and the button that sets the sufficient epsilon."""
+    best = tradeoffs_words.best_of(predictions)
     if best is None:
-        parts.lead(tradeoffs_words.least_lead(found), "Follow a line to see what it keeps.")
+        parts.lead(tradeoffs_words.least_lead(predictions), "Follow one mechanism's line.")
         return
     enough = towards(best.least, 2, 1)
-    said = tradeoffs_words.least_lead(found)
+    text = tradeoffs_words.least_lead(predictions)
     if state.get("epsilon") == enough:
-        parts.lead(said, "See it on Explore", to=shell.page("Explore"))
+        parts.lead(text, "See this epsilon on Explore", to=shell.page("Explore"))
     else:
         act = state.on_change(lambda: state.put("epsilon", enough))
-        parts.lead(said, f"Set epsilon to {numeral(enough, 3)}", act)
+        parts.lead(text, f"Set epsilon to {numeral(enough, 3)}", act)
 
 
 heading, lead = st.empty(), st.container()
 heading.title("How much accuracy does each epsilon leave?", anchor=False)
-asked = st.container()
+head_place = st.container()
 if st.session_state.pop("tradeoffs.open", False):
     st.switch_page(shell.page("Explore"), query_params={})
 chosen_mechanisms = parse_variants(current.settings.mechanisms)
 chart: Chart | None = None
 if current.prepared is not None:
     with guard():
-        chosen = choices(picture=current.settings.picture > 0)
-        along = chosen.metric == "recovery" and chosen.axis != "k"
+        choice = choices(picture=current.settings.picture > 0)
+        along = choice.metric == "recovery" and choice.axis != "k"
         alike = tradeoffs_words.all_alike(current.prepared, current.settings.k)
         if along and alike:
             st.info(
-                f"There is nothing to recover: {alike}. Choose fewer components, or another "
+                f"There is nothing to recover: {alike}. Choose fewer components or another "
                 "measure.",
                 icon=":material/info:",
             )
         else:
-            chart = Chart(current.prepared, chosen_mechanisms, chosen)
+            chart = Chart(current.prepared, chosen_mechanisms, choice)
             chart.predict(shown=not chart.whole)
-            if chart.whole:  # nothing on the way need be shown
+            if chart.whole:  # The curves are complete, so draw no interim charts.
                 chart.measure()
                 chart = None
     with guard():
@@ -409,11 +419,11 @@ if current.prepared is not None:
             of_all = st.empty()
 
         def follow() -> None:
-            """Say of all mechanisms what Explore says."""
+            """Report the least epsilon of all mechanisms, as Explore does."""
             about = current.data_key, current.prepared, current.settings
             goal = targets.goal_in_force(current.prepared, current.settings.k)
-            if goal.recovery is not None and (said := board.least(*about, goal.recovery)):
-                of_all.caption(f"{plain(said)}.")
+            if goal.recovery is not None and (sentence := board.least(*about, goal.recovery)):
+                of_all.caption(f"{plain(sentence)}.")
 
         if least:
             shell.follow(follow)
@@ -421,5 +431,5 @@ with guard():
     planning.section(current.settings, chosen_mechanisms, shown=current.prepared is None)
 highlight.watch()
 with guard():
-    if chart is not None:  # last, so that the page stands while releases are drawn
+    if chart is not None:  # Draw this last, so that the page is complete meanwhile.
         chart.measure()

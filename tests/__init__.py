@@ -1,1 +1,1 @@
-"""Tests of dpviz; a package so that one layer can import another's harness."""
+"""Tests of dpviz; a package so that one test layer can import another layer's helpers."""

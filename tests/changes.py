@@ -1,4 +1,4 @@
-"""Which files a change touches, as git tells."""
+"""Find the files that a change touches, according to git."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def base(root: Path = ROOT) -> str | None:
-    """Return the commit that a change starts from: the main branch's, or on it the last but one.
+    """Return a change's base commit: its fork from main or, on main, the commit before the last.
 
-    None if git cannot tell.
+    The result is None if git cannot tell.
     """
     head = _git(root, "rev-parse", "HEAD")
     if head is None:
@@ -24,28 +24,28 @@ def base(root: Path = ROOT) -> str | None:
 
 
 def changed(root: Path = ROOT) -> set[str] | None:
-    """Return the files that differ from the commit that a change starts from.
+    """Return the files that differ from a change's base commit.
 
     Returns
     -------
     set of str
-        Paths below the root, of deleted files too; None if git cannot tell.
+        Paths below the root, including deleted files; None if git cannot tell.
     """
     start = base(root)
     return None if start is None else _listed(root, start)
 
 
 def _listed(root: Path, base: str) -> set[str]:
-    tracked = _git(root, "diff", "--name-only", "--no-renames", base) or ""
+    files = _git(root, "diff", "--name-only", "--no-renames", base) or ""
     new = _git(root, "ls-files", "--others", "--exclude-standard") or ""
-    return {*tracked.splitlines(), *new.splitlines()}
+    return {*files.splitlines(), *new.splitlines()}
 
 
 def _git(root: Path, *words: str) -> str | None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", *words], cwd=root, capture_output=True, text=True, check=False
         )
     except OSError:
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

@@ -1,4 +1,4 @@
-"""What every layer shares: one BLAS thread, Hypothesis profiles, marks, and the quick run."""
+"""Settings that all test layers share: one BLAS thread, Hypothesis profiles, marks, quick run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from tests.changes import changed
 from tests.warm import warm_python
 
-# Before any test module imports NumPy, and inherited by pytest-xdist's workers and by servers that
-# tests start: with one thread the same bytes come out on every machine. `make` sets these too; this
-# is for a bare `pytest`.
+# Set these variables before any test module imports NumPy; pytest-xdist's workers and servers of
+# tests inherit them. With one thread, every machine gives the same bytes. `make` sets the same
+# variables; these lines are for a bare `pytest`.
 for _variable in (
     "OPENBLAS_NUM_THREADS",
     "OMP_NUM_THREADS",
@@ -24,7 +24,7 @@ for _variable in (
     "VECLIB_MAXIMUM_THREADS",
 ):
     os.environ.setdefault(_variable, "1")
-# Ledgers of tests lie where tests lie, which on many machines is memory.
+# Allow ledgers in temporary folders, which dpviz otherwise refuses: many are only in memory.
 os.environ.setdefault("DPVIZ_LEDGERS_TEMPORARY", "on")
 
 _TESTS = Path(__file__).resolve().parent
@@ -44,16 +44,15 @@ _LAYERS = frozenset(
     }
 )
 
-# Folders of the long tier; a test of theirs that is marked `first` belongs to the first one.
+# Tests in these folders belong to the long tier, unless a test is marked `first`.
 LONG = frozenset({"process", "docs", "e2e", "browser", "papers"})
 
-# "steady" gives the same examples on every run, so that a red build is a change of the code and
-# not of the draw. DPVIZ_HYPOTHESIS=explore looks further, afresh each time; a find belongs into an
-# @example of the test.
+# The profile "steady" gives the same examples on every run, so a red build means that the code
+# changed. DPVIZ_HYPOTHESIS=explore tries new examples each time; add its failures as @example.
 settings.register_profile(
     "steady",
     derandomize=True,
-    deadline=None,  # a busy two-core machine would fail a deadline, not the code
+    deadline=None,  # On a busy machine, correct code would miss a deadline.
     max_examples=25,
     database=None,
 )
@@ -68,16 +67,16 @@ settings.load_profile(os.environ.get("DPVIZ_HYPOTHESIS", "steady"))
 
 @pytest.fixture(autouse=True)
 def _count_of_fits() -> None:
-    """Let each test begin with no fit of `PrivatePCA` counted: the count is a process's own."""
-    loaded = sys.modules.get("dpviz.releasing.budget")
-    if loaded is not None:
-        loaded._HERE.fits.clear()
-        loaded._HERE.warned = False
+    """Reset the per-process count of `PrivatePCA` fits before each test."""
+    module = sys.modules.get("dpviz.releasing.budget")
+    if module is not None:
+        module._HERE.fits.clear()
+        module._HERE.warned = False
 
 
 @pytest.fixture(scope="session")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A Python with libraries in memory, or Python itself where processes cannot be watched."""
+    """Return a Python with preloaded libraries, or plain Python if processes cannot be watched."""
     if not hasattr(os, "pidfd_open"):
         yield Path(sys.executable)
         return
@@ -86,7 +85,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make check` leave out what takes long and stands in no file that has changed."""
+    """Let `make check` skip slow tests in files that have not changed."""
     parser.addoption(
         "--quick",
         action="store_true",
@@ -96,7 +95,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Let no look for garbage walk through what stays: a tenth of the time of unit and ui."""
+    """Keep the garbage collector off loaded objects to save a tenth of unit and ui test time."""
     gc.disable()
     try:
         return (yield)
@@ -106,7 +105,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its layer, the name of its folder, and with its tier."""
+    """Mark each test with its layer (the name of its folder) and its tier."""
     for item in items:
         if item.path.is_relative_to(_TESTS):
             layer = item.path.relative_to(_TESTS).parts[0]
@@ -115,11 +114,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if layer in LONG and item.get_closest_marker("first") is None:
                 item.add_marker("long")
     if config.getoption("--quick"):
-        touched = {_TESTS.parent / file for file in changed() or ()}
+        files = {_TESTS.parent / file for file in changed() or ()}
         slow = [
             item
             for item in items
-            if item.get_closest_marker("slow") is not None and item.path not in touched
+            if item.get_closest_marker("slow") is not None and item.path not in files
         ]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]

@@ -1,9 +1,9 @@
-"""Makes tables that people and attackers upload: seeded, so that every find can be made again.
+"""Generate tables as users and attackers upload them, seeded to reproduce every failure.
 
-`files` yields bytes by their number: sound tables in odd dress (delimiters, marks, titles, units,
-totals, gaps, encodings), Parquet of every type, and mutations of all of these: bytes flipped, cut,
-doubled, spliced. Every cell that a message must never show carries `SECRET` or `NUMBER`.
-`links` yields queries for the pages in the same spirit.
+`files` yields numbered files: valid tables in odd formats (delimiters, marks, titles, units,
+totals, missing values, encodings), Parquet of every type, and mutations of all these files: bytes
+flipped, cut, doubled, spliced. Every cell that a message must never show carries `SECRET` or
+`NUMBER`. `links` yields similar queries for the pages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECRET = "SECRETCELL"
 NUMBER = "31337"
 Rng = np.random.Generator
 
-# cells that are no plain number, each with something that broke a reader somewhere
+# These cells are not plain numbers: each contains something that some reader misread.
 _ODD = (
     "", "NA", "?", "-999", "1e999", "-inf", "nan", "0x1F", "1.234", "1,234", "1.234,5", "1,234.5",
     "(5)", "12%", "007", "01.02.2024", "2024-02-30", "True", "\u00b2", "\u0661", "1_000", "1 000",
@@ -56,11 +56,11 @@ class Hostile:
     Parameters
     ----------
     number : int
-        Which one: with the seed, enough to make it again.
+        Index of the file, which reproduces the file together with the seed.
     kind : str
-        How it was made.
+        Way in which the file was made.
     name : str
-        What it is called.
+        File name.
     data : bytes
     """
 
@@ -76,7 +76,7 @@ def _number(rng: Rng, mark: str, digits: int) -> str:
 
 
 def _text_table(rng: Rng) -> bytes:
-    """Return a delimited text in some dress."""
+    """Return delimited text in a random format."""
     delimiter = str(rng.choice([",", ";", "\t", "|", " "]))
     mark = str(rng.choice([".", ",", "."]))
     width, rows = int(rng.integers(1, 7)), int(rng.integers(0, 30))
@@ -132,13 +132,13 @@ def _text_table(rng: Rng) -> bytes:
 
 
 def _parquet_column(rng: Rng, n: int) -> pa.Array:
-    """Return a column of some Arrow type."""
+    """Return a column of a random Arrow type."""
     numbers = rng.normal(size=n)
     mask = rng.random(n) < rng.choice([0, 0.2, 1.0], p=[0.7, 0.25, 0.05])
     day = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
     offsets = pa.py_buffer(np.arange(0, 2 * n + 2, 2, dtype=np.int32))
     not_utf8 = pa.py_buffer(b"\xff\xfe" * n)
-    made: dict[str, Callable[[], pa.Array]] = {
+    columns: dict[str, Callable[[], pa.Array]] = {
         "float": lambda: pa.array(numbers, mask=mask),
         "allnan": lambda: pa.array(np.full(n, np.nan)),
         "half": lambda: pa.array(numbers.astype(np.float16)),
@@ -164,8 +164,8 @@ def _parquet_column(rng: Rng, n: int) -> pa.Array:
         "null": lambda: pa.nulls(n),
         "invalid": lambda: pa.Array.from_buffers(pa.string(), n, [None, offsets, not_utf8]),
     }  # fmt: skip
-    weights = np.array([4.0 if kind in ("float", "int") else 1.0 for kind in made])
-    return made[str(rng.choice(list(made), p=weights / weights.sum()))]()
+    weights = np.array([4.0 if kind in ("float", "int") else 1.0 for kind in columns])
+    return columns[str(rng.choice(list(columns), p=weights / weights.sum()))]()
 
 
 def _parquet_table(rng: Rng) -> bytes:
@@ -186,27 +186,27 @@ def _parquet_table(rng: Rng) -> bytes:
 
 def _mutated(rng: Rng, data: bytes) -> bytes:
     """Return bytes flipped, cut, doubled, spliced or replaced at a few places."""
-    changed = bytearray(data)
+    content = bytearray(data)
     for _ in range(int(rng.integers(1, 5))):
-        if not changed:
+        if not content:
             break
-        at = int(rng.integers(len(changed)))
+        at = int(rng.integers(len(content)))
         how = rng.integers(6)
         if how == 0:
-            changed[at] ^= 1 << int(rng.integers(8))
+            content[at] ^= 1 << int(rng.integers(8))
         elif how == 1:
-            del changed[at : at + int(rng.integers(1, 9))]
+            del content[at : at + int(rng.integers(1, 9))]
         elif how == 2:
-            changed[at:at] = changed[at : at + int(rng.integers(1, 40))]
+            content[at:at] = content[at : at + int(rng.integers(1, 40))]
         elif how == 3:
-            changed[at:at] = str(
+            content[at:at] = str(
                 rng.choice([",", '"', "\n", "\r", "\x00", ";", "\ufeff", "\u2028"])
             ).encode()
         elif how == 4:
-            changed[at : at + 4] = rng.bytes(4)
+            content[at : at + 4] = rng.bytes(4)
         else:
-            del changed[at:]
-    return bytes(changed)
+            del content[at:]
+    return bytes(content)
 
 
 def file(seed: int, number: int) -> Hostile:
@@ -226,13 +226,13 @@ def file(seed: int, number: int) -> Hostile:
 
 @dataclass(frozen=True)
 class Clean:
-    """One generated table of plain numbers, and how it is written.
+    """One generated table of plain numbers, and its dialect.
 
     Parameters
     ----------
     data : bytes
     delimiter, mark : str
-        Between cells, and in numbers.
+        Marks between cells, and within numbers.
     """
 
     data: bytes
@@ -241,9 +241,9 @@ class Clean:
 
 
 def clean(seed: int, number: int) -> Clean:
-    """Return one generated table of numbers alone, in a dialect that people's programs write.
+    """Return one generated table of numbers only, in a dialect that common programs write.
 
-    Three digits after a mark are left out: they may be thousands, which a reader has to guess.
+    No number has three digits after a mark, because readers would have to guess its role.
     """
     rng = generator(seed, "hostile", "clean", number)
     delimiter, mark = ([",", "."], [";", "."], [";", ","], ["\t", "."], ["\t", ","], ["|", "."],
@@ -252,22 +252,22 @@ def clean(seed: int, number: int) -> Clean:
     columns = []
     for j in range(width):
         values = rng.standard_normal(rows) * 10.0 ** rng.integers(-8, 9)
-        written = str(rng.choice([".1f", ".2f", ".6f", ".9f", ".4e", ".15E", ".16e", "d", "r"]))
-        if written == "d":
+        style = str(rng.choice([".1f", ".2f", ".6f", ".9f", ".4e", ".15E", ".16e", "d", "r"]))
+        if style == "d":
             cells = [str(int(value)) for value in rng.integers(-(10**6), 10**6, rows)]
-        elif written == "r":
+        elif style == "r":
             cells = [
                 f"{float(value)!r}0" if "e" not in repr(value) else repr(value)
                 for value in values.tolist()
             ]
         else:
-            cells = [format(value, written) for value in values]
+            cells = [format(value, style) for value in values]
         columns.append([f"x{j}", *(cell.replace(".", mark) for cell in cells)])
-    # a comma that is both needs quotes
-    quoted = delimiter == mark or rng.random() < 0.2
+    # If a comma is both the delimiter and the decimal mark, cells need quotes.
+    has_quotes = delimiter == mark or rng.random() < 0.2
     sink = io.StringIO(newline="")
     end = str(rng.choice(["\n", "\r\n"]))
-    quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+    quoting = csv.QUOTE_ALL if has_quotes else csv.QUOTE_MINIMAL
     csv.writer(sink, delimiter=delimiter, lineterminator=end, quoting=quoting).writerows(
         zip(*columns, strict=True)
     )
@@ -278,9 +278,9 @@ def clean(seed: int, number: int) -> Clean:
 
 
 def readers_disagree(given: Clean, folder: Path) -> list[str]:
-    """Return whose numbers are others than both our readers', to the last bit.
+    """Return the programs whose numbers differ from our two readers' in any bit.
 
-    pandas and polars are told the dialect; ours find it by themselves.
+    pandas and polars receive the dialect; our readers detect it.
     """
     import pandas as pd
     import polars as pl
@@ -294,17 +294,17 @@ def readers_disagree(given: Clean, folder: Path) -> list[str]:
         given.data, separator=given.delimiter, decimal_comma=given.mark == ",",
         schema_overrides=dict.fromkeys(frame.columns, pl.Float64),
     )  # fmt: skip
-    found = []
+    problems = []
     for whose, other_names, numbers in (
         ("batches", columns, batches),
         ("pandas", tuple(frame.columns), frame.to_numpy(dtype=np.float64)),
         ("polars", tuple(polars.columns), polars.to_numpy()),
     ):
         if names != other_names:
-            found.append(f"{whose}: other columns: {names} {other_names}")
+            problems.append(f"{whose}: other columns: {names} {other_names}")
         elif not np.array_equal(rows, numbers):
-            found.append(f"{whose}: other numbers")
-    return found
+            problems.append(f"{whose}: other numbers")
+    return problems
 
 
 def files(seed: int, count: int, first: int = 0) -> Iterator[Hostile]:
@@ -313,7 +313,7 @@ def files(seed: int, count: int, first: int = 0) -> Iterator[Hostile]:
         yield file(seed, number)
 
 
-# what links carry: legal values, near misses and worse
+# Put these values into links: some are legal, some nearly legal, some far from legal.
 _VALUES = (
     "", "0", "1", "2", "-1", "0.5", "1e-320", "1e308", "1e-4", "1e6", "inf", "nan", "\u00b2",
     "\u0661", "1_0", "99999999999999999999", "true", "auto", "=auto", "digits", "iris", "wine",
@@ -338,11 +338,11 @@ def link(seed: int, number: int, keys: list[str]) -> dict[str, str]:
         Every key that a link may have.
     """
     rng = generator(seed, "hostile", "link", number)
-    chosen = [str(key) for key in rng.choice(keys, int(rng.integers(1, 6)))]
+    names = [str(key) for key in rng.choice(keys, int(rng.integers(1, 6)))]
     if rng.random() < 0.1:
-        chosen.append(str(rng.choice(["![](http://host/p.png)", "x" * 300, "\u202e", "v"])))
+        names.append(str(rng.choice(["![](http://host/p.png)", "x" * 300, "\u202e", "v"])))
     query = {}
-    for key in chosen:
+    for key in names:
         value = str(rng.choice(_VALUES))
         if rng.random() < 0.15:
             value += str(rng.choice(_VALUES))
@@ -351,12 +351,12 @@ def link(seed: int, number: int, keys: list[str]) -> dict[str, str]:
 
 
 def printable(text: str) -> bool:
-    """Return whether a text is one line with nothing hidden but what holds a share together."""
+    """Return whether a text is one printable line; a special space may precede a % sign."""
     return text.replace(PER_CENT, " %").isprintable()
 
 
 def old_workbook(cells: dict[tuple[int, int], float], called: str = "Workbook") -> bytes:
-    """Return an xls of one sheet of numbers by row and column, by hand after [MS-XLS], [MS-CFB]."""
+    """Return an xls with one sheet of numbers, written directly from [MS-XLS] and [MS-CFB]."""
 
     def record(kind: int, body: bytes) -> bytes:
         return struct.pack("<HH", kind, len(body)) + body
@@ -376,8 +376,8 @@ def old_workbook(cells: dict[tuple[int, int], float], called: str = "Workbook") 
     stream = start(5) + record(0x85, struct.pack("<IBB", ahead, 0, 0) + name) + end + start(16)
     for (row, column), value in cells.items():
         stream += record(0x203, struct.pack("<HHHd", row, column, 0, value))
-    stream = (stream + end).ljust(4096, b"\0")  # shorter ones lie elsewhere in the container
-    # the sectors: this table, the directory, eight of the stream
+    stream = (stream + end).ljust(4096, b"\0")  # XLS stores shorter streams elsewhere.
+    # Number the sectors of an XLS file: this table, the directory, eight sectors of the stream.
     chain = (-3, -2, *range(3, 10), -2)
     head = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(16)
     head += struct.pack("<5H6x9i", 0x3E, 3, 0xFFFE, 9, 6, 0, 1, 1, 0, 4096, -2, 0, -2, 0)
@@ -388,23 +388,23 @@ def old_workbook(cells: dict[tuple[int, int], float], called: str = "Workbook") 
 
 
 def killing_workbook() -> bytes:
-    """Return an xls whose cells claim a rectangle of 137 GB: its reader aborts."""
+    """Return an xls whose cells claim a rectangle of 137 GB, at which its reader aborts."""
     return old_workbook({(0, 0): 1.0, (1, 1): 2.0, (65_535, 65_535): 3.0})
 
 
 def lying_parquet() -> bytes:
-    """Return two columns of 131,072 zeros, of which the footer says that they take nothing."""
+    """Return Parquet with two columns of 131,072 zeros that, by its footer, take no bytes."""
     zeros, sink = np.zeros(1 << 17), io.BytesIO()
     table = pa.table({"a": zeros, "b": zeros})
     parquet.write_table(table, sink, compression="zstd", use_dictionary=False)
     data = sink.getvalue()
     group = parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
-    for held in (group.total_byte_size, group.column(0).total_uncompressed_size):
-        # whole numbers are written seven bits at a time, and doubled: here as many bytes of zeros
-        written = bytes((2 * held >> at & 127) | 128 for at in range(0, 21, 7))
-        written += bytes([2 * held >> 21])
-        assert written in data
-        data = data.replace(written, b"\x80\x80\x80\0")
+    for size in (group.total_byte_size, group.column(0).total_uncompressed_size):
+        # The format stores sizes doubled, with seven bits per byte. Replace them by bytes of zeros.
+        size_bytes = bytes((2 * size >> at & 127) | 128 for at in range(0, 21, 7))
+        size_bytes += bytes([2 * size >> 21])
+        assert size_bytes in data
+        data = data.replace(size_bytes, b"\x80\x80\x80\0")
     assert parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0).total_byte_size == 0
     return data
 
@@ -423,7 +423,7 @@ def _packed(columns: dict[str, pa.Array], **options: object) -> bytes:
 
 
 def growing_parquet() -> dict[str, bytes]:
-    """Return small Parquet files that take gigabytes where they are read as they say."""
+    """Return small Parquet files that would take gigabytes if read as their headers declare."""
     one = pa.DictionaryArray.from_arrays(pa.array(np.zeros(70_000, np.int32)), ["x" * 1_000_000])
     letters = np.full((400, 1_500_000), ord("x"), np.uint8)
     letters[:, 0], letters[:, 1] = divmod(np.arange(400), 20)
@@ -431,13 +431,13 @@ def growing_parquet() -> dict[str, bytes]:
     many = pa.StringArray.from_buffers(400, pa.py_buffer(offsets), pa.py_buffer(letters))
     again = pa.repeat("x" * 1_000_000, 600)
     numbers = np.arange(70_000.0)
-    named = {len(each): {"a": numbers[: len(each)], "b": each, "c": numbers[: len(each)]}
+    tables = {len(each): {"a": numbers[: len(each)], "b": each, "c": numbers[: len(each)]}
              for each in (one, many, again)}  # fmt: skip
-    found = {
-        "one text in every row": _packed(named[len(one)]),
-        "long texts": _packed(named[len(many)], use_dictionary=False, write_batch_size=1),
+    contents = {
+        "one text in every row": _packed(tables[len(one)]),
+        "long texts": _packed(tables[len(many)], use_dictionary=False, write_batch_size=1),
         "texts that repeat the one before": _packed(
-            named[len(again)], use_dictionary=False, column_encoding={"b": "DELTA_BYTE_ARRAY"}
+            tables[len(again)], use_dictionary=False, column_encoding={"b": "DELTA_BYTE_ARRAY"}
         ),
     }
     few = pa.Table.from_arrays(
@@ -455,39 +455,39 @@ def growing_parquet() -> dict[str, bytes]:
         column_encoding={"b": "DELTA_LENGTH_BYTE_ARRAY"},
     )
     data = sink.getvalue()
-    # blocks of 128 in 4 parts, 1,000 in all; then one of 2^31 - 128 lengths, all of them 0
-    said, claimed = b"\x80\x01\x04\xe8\x07", b"\x80\xff\xff\xff\x07\x01\x80\xff\xff\xff\x07\0\0\0"
-    assert data.count(said) == 1
-    at = data.index(said)
-    found["more lengths than rows"] = data[:at] + claimed + data[at + len(claimed) :]
-    return found
+    # Instead of blocks of 128 in 4 parts, 1,000 in all, claim a block of 2^31 - 128 zero lengths.
+    old, new = b"\x80\x01\x04\xe8\x07", b"\x80\xff\xff\xff\x07\x01\x80\xff\xff\xff\x07\0\0\0"
+    assert data.count(old) == 1
+    at = data.index(old)
+    contents["more lengths than rows"] = data[:at] + new + data[at + len(new) :]
+    return contents
 
 
 def problems_of_message(message: str, shows_names: bool) -> list[str]:
-    """Return what is wrong with an error or a note."""
-    found = []
+    """Return the faults of an error message or note."""
+    problems = []
     if not printable(message) or len(message) > 600:
-        found.append(f"not one short printable line: {message!r}")
+        problems.append(f"not one short printable line: {message!r}")
     if STORED in message:
-        found.append(f"calls the file what nobody called it: {message!r}")
+        problems.append(f"calls the file what nobody called it: {message!r}")
     if not shows_names and (SECRET in message or NUMBER in message):
-        found.append(f"shows a cell: {message!r}")
-    return found
+        problems.append(f"shows a cell: {message!r}")
+    return problems
 
 
 def _in_memory(given: Hostile) -> tuple[tuple[str, ...], NDArray[np.float64], list[str]] | str:
     raw = read_raw(given.data, name=given.name)
-    said = list(raw.notes)
+    notes = list(raw.notes)
     for options in ({"categorical": "onehot"}, {"missing": "median"}):
         try:
-            said += raw.to_table(ReadOptions(**options)).notes  # type: ignore[arg-type]
+            notes += raw.to_table(ReadOptions(**options)).notes  # type: ignore[arg-type]
         except DpvizError as error:
-            said.append(str(error))
-    said += [warning for row in check_columns(raw) for warning in row.warnings]
+            notes.append(str(error))
+    notes += [warning for row in check_columns(raw) for warning in row.warnings]
     reading, advice = advised(raw, ReadOptions())
-    said += advice
+    notes += advice
     table = raw.to_table(reading)
-    return table.columns, table.rows, said
+    return table.columns, table.rows, notes
 
 
 STORED = "stored-under-another-name"
@@ -505,43 +505,43 @@ def _in_batches(given: Hostile, folder: Path) -> tuple[tuple[str, ...], NDArray[
 
 
 def both_readers(given: Hostile, folder: Path) -> list[str]:
-    """Return what is wrong when a file goes through both readers; empty when nothing is.
+    """Return the faults seen when both readers read a file; empty if there are none.
 
-    Warnings count as errors. An exception that is no `DpvizError` is caught here only to say
-    which file caused it.
+    Warnings count as errors. This function catches any exception other than `DpvizError` only to
+    report which file caused it.
     """
-    found: list[str] = []
-    said: list[str] = []
+    problems: list[str] = []
+    messages: list[str] = []
     ends: list[tuple[tuple[str, ...], NDArray[np.float64]] | None] = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for read in ("memory", "batches"):
+        for way in ("memory", "batches"):
             try:
-                if read == "memory":
+                if way == "memory":
                     columns, rows, notes = _in_memory(given)
-                    said += notes
+                    messages += notes
                 else:
                     columns, rows = _in_batches(given, folder)
                 ends.append((columns, rows))
             except DpvizError as error:
-                said.append(str(error))
+                messages.append(str(error))
                 ends.append(None)
             except Exception as error:
-                found.append(f"{read}: {type(error).__name__}: {error}")
+                problems.append(f"{way}: {type(error).__name__}: {error}")
                 ends.append(None)
-        gc.collect(0)  # an unclosed file warns when it goes
-    # a mutation may join a row to the line of names, whose cells are names then
+        gc.collect(0)  # Python warns of an unclosed file when it is freed.
+    # A mutation may join a data row to the header row; then the row's cells count as names.
     start = gzip.decompress(given.data) if given.kind == "gzip" else given.data
     names_hold_cells = SECRET.encode() in start[:3000].split(b"\n")[0] or "mutated" in given.kind
-    for message in said:
-        found += problems_of_message(message, names_hold_cells)
-    if not found:
+    for message in messages:
+        problems += problems_of_message(message, names_hold_cells)
+    if not problems:
         first, second = ends
         if (first is None) != (second is None):
-            found.append(f"one reader refuses: {said[-2:]}")
+            problems.append(f"one reader refuses: {messages[-2:]}")
         elif first is not None and second is not None:
             if first[0] != second[0]:
-                found.append(f"other columns: {first[0]} {second[0]}")
+                problems.append(f"other columns: {first[0]} {second[0]}")
             elif not np.array_equal(first[1], second[1]):
-                found.append("other numbers")
-    return [f"{given.kind} {given.number}: {problem}" for problem in found]
+                problems.append("other numbers")
+    return [f"{given.kind} {given.number}: {problem}" for problem in problems]

@@ -1,10 +1,10 @@
-"""Run the layers of the tests, two side by side, and print how long each took.
+"""Run the test layers, two at a time, and print the seconds of each layer.
 
-``python -m tests.layers`` runs all; ``python -m tests.layers unit contract`` some; pytest gets what
-follows ``--``. ``--first`` runs the tier of `make test`, ``--long`` the other one (`tests.conftest`
-says which test is of which). With ``--changed`` unit and contract tests are those that a change can
-reach (`tests.reach`), without the slow ones of files that have not changed. The last line is ``N
-passed, N failed, N skipped`` over all layers, and the exit status is 1 if any test failed.
+``python -m tests.layers`` runs all layers, ``python -m tests.layers unit contract`` two of them.
+Arguments after ``--`` go to pytest. ``--first`` runs the tier of `make test`, ``--long`` the long
+tier (`tests.conftest` assigns tests to tiers). ``--changed`` limits unit and contract tests to
+tests that a change can reach (`tests.reach`), without slow tests in unchanged files. The last line
+is ``N passed, N failed, N skipped`` over all layers, and the exit status is 1 if any test failed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.reach import reached
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".test-reports"
 LEAST = 300
-"""Seconds that every layer has before it is stopped."""
+"""Least time limit of a layer, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,17 @@ class Layer:
     name : str
         Name on the command line; without a command also the folder under ``tests/``.
     budget : int
-        Seconds it should take on two cores beside another layer. The summary says which layers took
-        longer. A layer that takes three times as long, and at least `LEAST`, is stopped and fails.
+        Seconds that the layer should take on two cores beside another layer. The summary lists
+        layers that took longer. A layer that takes three times as long, and at least `LEAST`, is
+        stopped and fails.
     command : tuple of str
-        Arguments to the interpreter, for a tool that is no pytest run.
+        Arguments to the interpreter, for a tool other than pytest.
     options : tuple of str
         Further options of pytest.
     waits : bool
-        Whether it waits for frames and processes. Such layers start first and have priority.
+        Whether the layer waits for frames and processes. Such layers start first and have priority.
     files : tuple of str
-        Test files, where not all of the folder are run.
+        Test files, if the layer runs only some files of its folder.
     """
 
     name: str
@@ -62,8 +63,8 @@ class Layer:
     files: tuple[str, ...] = ()
 
 
-# The goal for the whole is 8 minutes on two idle cores. A budget is half as long again as the layer
-# takes on idle cores. Two browsers fill the time in which each waits for frames.
+# All test layers together should take 8 minutes on two idle cores. The limit of a layer is 1.5
+# times its time there. Two browser layers run at once, because each often waits for frames.
 LAYERS: tuple[Layer, ...] = (
     Layer("lint", 10, command=("-m", "ruff", "check", ".")),
     Layer("style", 10, command=("-m", "ruff", "format", "--check", ".")),
@@ -84,7 +85,7 @@ LAYERS: tuple[Layer, ...] = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a layer ended. A tool such as ruff counts as one test."""
+    """Outcome of a layer. A tool such as ruff counts as one test."""
 
     passed: int = 0
     failed: int = 0
@@ -102,9 +103,9 @@ def run(layer: Layer, extra: Sequence[str], log: Path | None, running: set[int])
     extra : sequence of str
         Further arguments to pytest.
     log : Path or None
-        File for the output; None prints it at once.
+        File for the output; with None the output is printed at once.
     running : set of int
-        Holds the process group while it runs.
+        Context that holds the process group while the layer runs.
     """
     if log is not None:
         log.unlink(missing_ok=True)
@@ -115,7 +116,7 @@ def run(layer: Layer, extra: Sequence[str], log: Path | None, running: set[int])
     targets = layer.files or (f"tests/{layer.name}",)
     durations = ("-q", f"--junitxml={report}", "--durations=5", "--durations-min=5")
     command = layer.command or ("-m", "pytest", *targets, *durations, *layer.options, *extra)
-    # Without its bytecode pytest would rewrite all assertions in each run.
+    # Let pytest cache compiled tests: otherwise each run would rewrite all assertions again.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     began, limit = time.monotonic(), max(3 * layer.budget, LEAST)
     with contextlib.nullcontext() if log is None else log.open("wb") as output:
@@ -150,21 +151,21 @@ def stop(group: int) -> None:
 
 def _counts(report: Path, status: int, seconds: float, note: str) -> Outcome:
     """Return the counts of pytest's report; a run that stopped early counts as failed."""
-    total = failed = skipped = 0
+    total = failures = skips = 0
     if report.exists():
         for suite in ElementTree.parse(report).getroot().iter("testsuite"):
             total += int(suite.get("tests", "0"))
-            failed += int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
-            skipped += int(suite.get("skipped", "0"))
-    # A test that passes and then fails in its teardown is two entries of one case.
-    passed = max(total - failed - skipped, 0)
-    if status != 0 and failed == 0:
-        failed, note = 1, f"pytest ended with status {status}"
-    return Outcome(passed, failed, skipped, seconds, note)
+            failures += int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
+            skips += int(suite.get("skipped", "0"))
+    # A test that passes but fails in its teardown counts as one test and as two outcomes.
+    passes = max(total - failures - skips, 0)
+    if status != 0 and failures == 0:
+        failures, note = 1, f"pytest ended with status {status}"
+    return Outcome(passes, failures, skips, seconds, note)
 
 
 def _is_of(layer: Layer, tier: str) -> bool:
-    """Return whether a layer has tests of a tier, before its tests are collected."""
+    """Return, before collection, whether a layer has tests of a tier."""
     if layer.command:
         return tier == "first"
     mark = "mark.long" if layer.name not in LONG else "mark.first"
@@ -175,7 +176,7 @@ def _is_of(layer: Layer, tier: str) -> bool:
 
 
 def _reached(chosen: Sequence[Layer]) -> Iterator[Layer]:
-    """Yield layers with the test files that a change can reach; all of them where git is silent."""
+    """Yield layers with the test files that a change can reach, or all files if git cannot tell."""
     files = changed()
     reachable = None if files is None else reached(files)
     for layer in chosen:
@@ -190,21 +191,21 @@ def _reached(chosen: Sequence[Layer]) -> Iterator[Layer]:
 
 
 def run_all(chosen: Sequence[Layer], extra: Sequence[str]) -> dict[str, Outcome]:
-    """Run layers two at a time: first those that wait, then the longest."""
+    """Run layers two at a time: first layers that wait for others, then the longest."""
     order = sorted(chosen, key=lambda layer: (not layer.waits, -layer.budget))
     logs = {one.name: REPORTS / f"{one.name}.log" if len(order) > 1 else None for one in order}
     outcomes: dict[str, Outcome] = {}
     running: set[int] = set()
     with ThreadPoolExecutor(2) as pool:
-        sent = {pool.submit(run, one, extra, logs[one.name], running): one.name for one in order}
+        futures = {pool.submit(run, one, extra, logs[one.name], running): one.name for one in order}
         try:
-            for done in as_completed(sent):
-                name = sent[done]
-                outcomes[name], log = done.result(), logs[name]
+            for future in as_completed(futures):
+                name = futures[future]
+                outcomes[name], log = future.result(), logs[name]
                 if log is not None and log.exists():
                     print(f"\n== {name} " + "=" * (74 - len(name)))
                     print(log.read_text(encoding="utf-8", errors="replace"), end="", flush=True)
-        finally:  # nothing is left where this is interrupted
+        finally:  # End the child process even after an interrupt.
             pool.shutdown(wait=False, cancel_futures=True)
             for group in list(running):
                 stop(group)
@@ -215,41 +216,41 @@ def main(arguments: Sequence[str]) -> int:
     """Run the named layers, or all, and print the summary; return 1 if a test failed."""
     words, extra = list(arguments), list[str]()
     if "--" in words:
-        cut = words.index("--")
-        words, extra = words[:cut], words[cut + 1 :]
+        place = words.index("--")
+        words, extra = words[:place], words[place + 1 :]
     parser = argparse.ArgumentParser(prog="python -m tests.layers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="layer", help="usual: all")
     parser.add_argument("--changed", action="store_true", help="what a change can reach")
     parser.add_argument("--first", dest="tier", action="store_const", const="first")
     parser.add_argument("--long", dest="tier", action="store_const", const="long")
-    given = parser.parse_args(words)
-    unknown = set(given.names) - {layer.name for layer in LAYERS}
+    args = parser.parse_args(words)
+    unknown = set(args.names) - {layer.name for layer in LAYERS}
     if unknown:
         names = ", ".join(layer.name for layer in LAYERS)
         parser.error(f"unknown layer {min(unknown)!r}; there are {names}")
     REPORTS.mkdir(exist_ok=True)
-    chosen = [layer for layer in LAYERS if not given.names or layer.name in given.names]
-    if given.changed:
-        chosen = list(_reached(chosen))
-    if given.tier is not None:
-        chosen = [layer for layer in chosen if _is_of(layer, given.tier)]
-        extra += ["-m", "long" if given.tier == "long" else "not long"]
+    layers = [layer for layer in LAYERS if not args.names or layer.name in args.names]
+    if args.changed:
+        layers = list(_reached(layers))
+    if args.tier is not None:
+        layers = [layer for layer in layers if _is_of(layer, args.tier)]
+        extra += ["-m", "long" if args.tier == "long" else "not long"]
     began = time.monotonic()
-    outcomes = run_all(chosen, extra)
+    outcomes = run_all(layers, extra)
     print("\n== time per layer " + "=" * 60)
-    for layer in chosen:
+    for layer in layers:
         one = outcomes[layer.name]
         print(
             f"{layer.name:<12} {one.seconds:7.1f} s {one.passed:5d} passed {one.failed:4d} failed"
             f" {one.skipped:4d} skipped  {one.note}".rstrip()
         )
     print(f"{'total':<12} {time.monotonic() - began:7.1f} s")
-    passed, failed, skipped = (
+    passes, failures, skips = (
         sum(getattr(one, kind) for one in outcomes.values())
         for kind in ("passed", "failed", "skipped")
     )
-    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
-    return int(failed > 0)
+    print(f"{passes} passed, {failures} failed, {skips} skipped", flush=True)
+    return int(failures > 0)
 
 
 if __name__ == "__main__":

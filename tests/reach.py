@@ -1,10 +1,11 @@
-"""Which test files a change can reach, by what imports what.
+"""Find the test files that a change can reach, by their imports.
 
-A test file is reached by a changed file that it imports, also inside a function, through others or
-by a name in a text (``monkeypatch.setattr("dpviz.simulation.cells.evaluate", ...)``, ``-m dpviz``).
-A package that finds its modules while it runs, such as `dpviz.mechanisms`, needs all of them for
-whoever imports the package itself. A test that walks the folders of the project is always reached.
-``python -m tests.reach`` prints what is reached now; ``make check`` runs that, and CI everything.
+A changed file reaches a test file that imports it, directly, inside a function or through other
+files, or that names it in a text (``monkeypatch.setattr("dpviz.simulation.cells.evaluate", ...)``,
+``-m dpviz``). A package that finds its modules while it runs, such as `dpviz.mechanisms`, reaches
+all these modules if a file imports the package itself. A test that walks the folders of the project
+is always reached. ``python -m tests.reach`` prints the test files reached now; ``make check`` runs
+them, and CI runs all tests.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ EVERYTHING = (
     "tests/conftest.py",
     "tests/reach.py",
 )
-"""Changes that may reach any test."""
+"""Files whose change may reach any test."""
 
 _FINDS = re.compile(r"\b(import_module|iter_modules|modules_of)\(")
 _WALKS = re.compile(
     r"\b(ROOT|PACKAGE|app_path\(\)|parents\[\d\])[^\n]*\n?[^\n]*\.r?glob\(|ls-files"
 )
-# A text that names a module, or ends in the entry's name.
+# This pattern matches a text that names a module or ends in the entry point's name.
 _QUOTED = re.compile(
     r"""(?<=["'])(?:(?:dpviz|pages|browser|tools|benchmarks|tests)(?:\.\w+)*|[^"'\n]*app\.py)(?=["'])"""
 )
@@ -45,24 +46,24 @@ def reached(files: Collection[str], root: Path = ROOT) -> set[str]:
     tests = {path for path in graph if Path(path).name.startswith("test_")}
     if set(files) & set(EVERYTHING):
         return tests
-    touched = {path for path in files if path.endswith(".py")}
-    for path in set(files) - touched:
-        touched |= set(_readers(root, path, graph))
+    paths = {path for path in files if path.endswith(".py")}
+    for path in set(files) - paths:
+        paths |= set(_readers(root, path, graph))
     above: dict[str, set[str]] = defaultdict(set)
     for path, below in graph.items():
         for one in below:
             above[one].add(path)
-    waiting, seen = list(touched), set(touched)
+    waiting, visits = list(paths), set(paths)
     while waiting:
-        for path in above[waiting.pop()] - seen:
-            seen.add(path)
+        for path in above[waiting.pop()] - visits:
+            visits.add(path)
             waiting.append(path)
     always = {path for path in tests if _walks(root / path)}
-    return (seen & tests) | always
+    return (visits & tests) | always
 
 
 def _readers(root: Path, path: str, graph: Mapping[str, set[str]]) -> Iterator[str]:
-    """Yield the files that say another file's name, or all beside it where nobody does."""
+    """Yield the files that mention another file's name, or else all files in its folder."""
     name, folder = Path(path).name, str(Path(path).parent)
     saying = [one for one in graph if one.endswith(".py") and name in _text(root / one)]
     yield from saying or [one for one in graph if str(Path(one).parent) == folder]
@@ -80,50 +81,50 @@ def _walks(path: Path) -> bool:
 
 @cache
 def needs(root: Path = ROOT) -> dict[str, set[str]]:
-    """Return what each Python file imports, directly, as paths below the root.
+    """Return the direct imports of each Python file, as paths below the root.
 
-    A package that finds modules while it runs has a second node, its name with a star, for those
-    who import the package itself and not only a module in it.
+    A package that finds modules while it runs has a second node, named by its name and a star.
+    Files that import the package itself, not just a module in it, depend on the second node.
     """
     paths = [root / "app.py", *(p for name in FOLDERS for p in (root / name).rglob("*.py"))]
     modules = {_name(path.relative_to(root)): path for path in paths}
     graph: dict[str, set[str]] = {}
     for path in paths:
-        own = str(path.relative_to(root))
+        file = str(path.relative_to(root))
         finds = path.name == "__init__.py" and _FINDS.search(_text(path)) is not None
-        # what a package finds, or imports when it is asked, is its second node's
-        named = {
+        # A package's second node has the modules that the package finds or imports on request.
+        imports_of = {
             name for one in imports(path) for name in _names(one) if one.at_the_top or not finds
         }
-        said = {node for name in _said(path) for node in _nodes(name, modules, root, whole=True)}
-        graph[own] = {node for name in named for node in _nodes(name, modules, root)}
+        nodes = {node for name in _said(path) for node in _nodes(name, modules, root, whole=True)}
+        graph[file] = {node for name in imports_of for node in _nodes(name, modules, root)}
         if finds:
             inside = path.parent.glob("*.py"), path.parent.glob("*/*.py")
-            front = path.parent == root / "dpviz"  # says what it opens
-            found = () if front else (str(p.relative_to(root)) for ps in inside for p in ps)
+            front = path.parent == root / "dpviz"  # The top package names what it imports late.
+            loads = () if front else (str(p.relative_to(root)) for ps in inside for p in ps)
             late = (
                 node
                 for one in imports(path)
                 for name in _names(one)
                 for node in _nodes(name, modules, root)
             )
-            graph[f"{own}*"] = {own, *said, *late, *found}
+            graph[f"{file}*"] = {file, *nodes, *late, *loads}
         else:
-            graph[own] |= said
-        if own.startswith("tests/"):
+            graph[file] |= nodes
+        if file.startswith("tests/"):
             confs = (p / "conftest.py" for p in path.parents if p.is_relative_to(root / "tests"))
-            graph[own] |= {str(p.relative_to(root)) for p in confs if p.is_file() and p != path}
+            graph[file] |= {str(p.relative_to(root)) for p in confs if p.is_file() and p != path}
     return graph
 
 
 def _name(path: Path) -> str:
-    """Return the name that a file is imported by."""
+    """Return the dotted name under which a file is imported."""
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _names(one: Import) -> Iterator[str]:
-    """Yield what an import statement may mean: a module, or a package's name of one."""
+    """Yield possible meanings of an import statement: a module, or a name in a package."""
     if one.plain:
         yield from one.names
         yield from (f"{name}.anything" for name in one.names)
@@ -133,8 +134,8 @@ def _names(one: Import) -> Iterator[str]:
 
 
 def _said(path: Path) -> Iterator[str]:
-    """Yield modules that texts of a file name, such as what is patched or started."""
-    starts = "dpviz" not in path.relative_to(ROOT).parts[:1]  # there it is part of a command's text
+    """Yield modules that a file names in texts, for example to patch or start them."""
+    starts = "dpviz" not in path.relative_to(ROOT).parts[:1]  # In dpviz, such texts are commands.
     for text in _QUOTED.findall(_text(path)):
         if text == "dpviz" or text.endswith("app.py"):
             yield from (("app",) if text != "dpviz" else ("dpviz.__main__",)) * starts
@@ -145,20 +146,20 @@ def _said(path: Path) -> Iterator[str]:
 def _nodes(
     name: str, modules: Mapping[str, Path], root: Path, *, whole: bool = False
 ) -> Iterator[str]:
-    """Yield the nodes that a dotted name stands for: its longest module, and the packages above."""
+    """Yield the nodes for a dotted name: its longest module, and the packages above it."""
     parts = name.split(".")
-    known = next(
+    module = next(
         (".".join(parts[:n]) for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in modules),
         None,
     )
-    if known is None:
+    if module is None:
         return
-    path = modules[known]
+    path = modules[module]
     yield str(path.relative_to(root))
-    asked = len(parts) == len(known.split(".")) + 1 and not parts[-1].startswith("__")
-    if path.name == "__init__.py" and (whole or asked):
+    is_attribute = len(parts) == len(module.split(".")) + 1 and not parts[-1].startswith("__")
+    if path.name == "__init__.py" and (whole or is_attribute):
         yield f"{path.relative_to(root)}*"
-    for n in range(1, len(known.split("."))):
+    for n in range(1, len(module.split("."))):
         above = modules.get(".".join(parts[:n]))
         if above is not None:
             yield str(above.relative_to(root))

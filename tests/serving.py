@@ -1,4 +1,4 @@
-"""A web server on localhost for tests of downloads: it sends what it is told, faults included."""
+"""A localhost web server for download tests: it sends prepared answers, faults included."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from urllib.parse import unquote
 
 @dataclass
 class Answer:
-    """What the server sends for one path.
+    """Answer of the server for one path.
 
     Parameters
     ----------
     body : bytes
     status : int
     length : int, optional
-        Content-Length, where it is not that of the body; -1 sends none.
+        Content-Length, if it differs from the length of the body; -1 sends none.
     stall : bool
-        Hold the connection after the body until the server ends.
+        Whether to hold the connection after the body until the server ends.
     mute : bool
-        Send nothing at all until the server ends.
+        Whether to send no byte at all until the server ends.
     """
 
     body: bytes = b""
@@ -36,12 +36,12 @@ class Answer:
 
 @dataclass
 class Site:
-    """Answers by path, and the paths that were asked for.
+    """Answers by path, and the paths that were requested.
 
     Parameters
     ----------
     folder : Path, optional
-        Files that are served where no answer is set.
+        Folder of files to serve if no answer is set.
     """
 
     folder: Path | None = None
@@ -51,7 +51,7 @@ class Site:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, path: str) -> Answer:
-        """Return what is sent for a path such as ``/set/file``."""
+        """Return the answer for a path such as ``/set/file``."""
         self.asked.append(path)
         if path in self.answers:
             return self.answers[path]
@@ -83,7 +83,7 @@ def serve(site: Site) -> Iterator[Site]:
                 site.ended.wait()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Keep the test's output clean."""
+            """Print no log into the test's output."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         site.address = f"http://127.0.0.1:{server.server_port}"

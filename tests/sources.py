@@ -1,4 +1,4 @@
-"""The imports of a Python file, found once for all tests of a process."""
+"""The imports of a Python file, parsed once for all tests of a process."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 class Import(NamedTuple):
     """One import statement.
 
-    ``module`` is what ``from`` names, and empty for a plain import; ``at_the_top`` says whether it
-    is a statement of the module itself, which runs when the module does.
+    ``module`` is the name after ``from``, empty for a plain import. ``at_the_top`` states whether
+    the statement is at module level and so runs with the module.
     """
 
     line: int
@@ -26,23 +26,23 @@ class Import(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether it has no ``from``."""
+        """Whether the import has no ``from``."""
         return not self.module and self.level == 0
 
 
 def imports_in(source: str) -> tuple[Import, ...]:
-    """Return the imports of a source text, inside functions as well."""
+    """Return the imports in a source text, including imports inside functions."""
     tree = ast.parse(source)
     top = {id(node) for node in tree.body}
-    found = []
+    out = []
     for node in _statements(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             module, level = ("", 0)
             if isinstance(node, ast.ImportFrom):
                 module, level = node.module or "", node.level
             names = tuple(alias.name for alias in node.names)
-            found.append(Import(node.lineno, module, names, level, id(node) in top))
-    return tuple(found)
+            out.append(Import(node.lineno, module, names, level, id(node) in top))
+    return tuple(out)
 
 
 @cache
@@ -52,12 +52,12 @@ def imports(path: Path) -> tuple[Import, ...]:
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield every statement: an import never stands inside an expression."""
+    """Yield every statement but no expression, because an expression never contains an import."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         yield node
         for name in _BLOCKS:
             inner = getattr(node, name, None)
-            if isinstance(inner, list):  # the body of a lambda is an expression
+            if isinstance(inner, list):  # A lambda's body is a node instead of a list.
                 waiting.extend(inner)

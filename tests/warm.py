@@ -1,10 +1,11 @@
-"""A Python that has other people's libraries in memory: a fork in the place of a start.
+"""A Python with third-party libraries in memory, which forks instead of starting.
 
-Of the second that a command takes, and the three of a dashboard with its first visitor, more than
-half are imports of NumPy, SciPy, pandas, PyArrow and Streamlit. `warm_python` makes a program that
-is called like Python. What it is asked to run as a module it has run by a fork of one process
-that has imported these and, unless asked, nothing of dpviz, with the caller's files, folder and
-environment; anything else by Python itself. Tests of starts, imports and memory use Python itself.
+Imports of NumPy, SciPy, pandas, PyArrow and Streamlit take more than half of a command's second,
+and of the three seconds of a dashboard with its first visitor. `warm_python` makes a program that
+is called like Python. The program runs a module in a fork of one process that has imported these
+libraries and, unless requested, nothing of dpviz. The fork gets the caller's files, folder and
+environment. All other calls go to Python itself. Tests of starts, imports and memory use Python
+itself.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ LIBRARIES = (
     "scipy.special", "scipy.stats", "streamlit.web.bootstrap", "streamlit.web.cli",
 )  # fmt: skip
 
-# The caller's end: a signal goes on as a byte, and what comes back is the status. Nothing that is
-# slow to come is imported.
+# The calling program sends a signal as one byte and receives the exit status. It imports no slow
+# modules.
 _CALLER = """#!{python} -ISE
 import os, sys
 if sys.argv[1:2] != ["-m"]:
@@ -53,19 +54,19 @@ sys.exit(int.from_bytes(told, "big") if told else 1)
 
 @contextlib.contextmanager
 def warm_python(folder: Path, more: Sequence[str] = ()) -> Iterator[Path]:
-    """Make such a program in a folder; it lives as long as the block.
+    """Make a program that forks a warm Python, in a folder; it works until the block ends.
 
     Parameters
     ----------
     folder : Path
-        Where it and its socket are, at a short path.
+        Folder for the program and its socket, with a short path.
     more : sequence of str
-        Modules of dpviz that it has in memory, too.
+        Modules of dpviz to import, too.
 
     Yields
     ------
     Path
-        The program.
+        Path of the program.
     """
     address, caller = folder / "warm", folder / "python"
     caller.write_text(_CALLER.format(python=sys.executable, address=str(address)))
@@ -78,18 +79,18 @@ def warm_python(folder: Path, more: Sequence[str] = ()) -> Iterator[Path]:
         assert running.stdout.readline() == b"ready\n"
         yield caller
     finally:
-        running.stdin.close()  # which ends it
+        running.stdin.close()  # Closing the input ends the server.
         running.wait()
         running.stdout.close()
 
 
 def _serve(address: str, more: Sequence[str]) -> None:
-    """Take one caller after the other, until standard input ends."""
+    """Serve one caller after the other, until standard input ends."""
     sys.path[0] = str(Path(__file__).resolve().parents[1])
     for name in (*LIBRARIES, *more):
         importlib.import_module(name)
     assert threading.active_count() == 1, "what has threads cannot be forked"
-    gc.freeze()  # what is looked at is copied
+    gc.freeze()  # Garbage collection would copy memory pages.
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(address)
         door.listen()
@@ -109,7 +110,7 @@ def _serve(address: str, more: Sequence[str]) -> None:
 
 
 def _see_to(line: socket.socket) -> None:
-    """Run what a caller asks for and say how it ended; a caller who goes takes it along."""
+    """Run the module that a caller requests and report its status; end it if the caller goes."""
     head, files, _, _ = socket.recv_fds(line, 4, 3)
     with line.makefile("rb") as text:
         words, folder, environment = json.loads(text.read(int.from_bytes(head, "big")))
@@ -120,7 +121,7 @@ def _see_to(line: socket.socket) -> None:
     for file in files:
         os.close(file)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # to end all of a group must reach who is run, too
+        signal.signal(number, signal.SIG_IGN)  # A group signal is meant for the child only.
     end = os.pidfd_open(runs)
     while True:
         ready, _, _ = select.select([line.fileno(), end], [], [])
@@ -129,14 +130,14 @@ def _see_to(line: socket.socket) -> None:
             with contextlib.suppress(OSError):
                 line.sendall((status if status >= 0 else 128 - status).to_bytes(4, "big"))
             os._exit(0)
-        told = line.recv(1)
-        os.kill(runs, told[0] if told else signal.SIGKILL)
-        if not told:
+        word = line.recv(1)
+        os.kill(runs, word[0] if word else signal.SIGKILL)
+        if not word:
             os._exit(0)
 
 
 def _become(words: list[str], folder: str, environment: dict[str, str], files: list[int]) -> None:
-    """Be the process that the caller asked for; this ends it."""
+    """Become the process that the caller requested; this process then ends."""
     os.setsid()
     for place, file in enumerate(files):
         os.dup2(file, place)
@@ -153,14 +154,14 @@ def _become(words: list[str], folder: str, environment: dict[str, str], files: l
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
         if isinstance(end.code, str):
             print(end.code, file=sys.stderr)
-    except BaseException:  # as Python itself would
+    except BaseException:  # Python itself also prints the traceback.
         traceback.print_exc()
         status = 1
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)  # and not by way of all that is in memory
+    os._exit(status)  # Exit at once, without clearing all memory.
 
 
 if __name__ == "__main__":

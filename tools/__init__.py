@@ -1,1 +1,1 @@
-"""Scripts that make parts of the documentation."""
+"""Scripts that generate parts of the documentation."""

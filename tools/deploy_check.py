@@ -1,10 +1,10 @@
-"""Tries the steps of the Dockerfile without Docker: ``python -m tools.deploy_check``.
+"""Test the steps of the Dockerfile without Docker: ``python -m tools.deploy_check``.
 
-Reads the Dockerfile's own lines: the locked packages go into a fresh environment, what it copies
-goes into a folder that is then made read-only, and its command runs with its environment, as
-another user where this one may change users, until its own health check and its page answer. A
-folder stands for the volume of ledgers: a ledger is made there, and refused where there is none but
-memory. At last the server is told to end, as the end of a container tells it. Takes a minute or two
+The check reads the Dockerfile's own lines. The locked packages go into a fresh environment, and the
+copied files into a folder that is then made read-only. The command runs with the image's
+environment, as another user if this user may switch, until the health check and the page answer. A
+folder replaces the volume of ledgers: a ledger can be made in it, and is refused if there is only
+memory. In the end the server gets the signal that ends a container. The check needs a minute or two
 and the package index.
 """
 
@@ -32,19 +32,19 @@ PATIENCE = 90.0
 def instructions(text: str) -> list[tuple[str, str]]:
     """Return the Dockerfile's instructions, with continued lines joined and comments left out."""
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
-    joined = re.sub(r"\\\n\s*", "", "\n".join(lines))
-    found = [line.split(None, 1) for line in joined.splitlines() if line.strip()]
-    return [(words[0].upper(), words[1] if len(words) > 1 else "") for words in found]
+    whole = re.sub(r"\\\n\s*", "", "\n".join(lines))
+    lines_in_parts = [line.split(None, 1) for line in whole.splitlines() if line.strip()]
+    return [(words[0].upper(), words[1] if len(words) > 1 else "") for words in lines_in_parts]
 
 
-def last_stage(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the instructions of the stage that runs."""
-    starts = [number for number, (word, _) in enumerate(found) if word == "FROM"]
-    return found[starts[-1] :]
+def last_stage(steps: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the instructions of the final stage."""
+    starts = [number for number, (word, _) in enumerate(steps) if word == "FROM"]
+    return steps[starts[-1] :]
 
 
 def environment(stage: list[tuple[str, str]]) -> dict[str, str]:
-    """Return the variables that the stage sets."""
+    """Return the environment variables that a stage of the Dockerfile sets."""
     pairs = [
         part.split("=", 1) for word, rest in stage if word == "ENV" for part in shlex.split(rest)
     ]
@@ -52,7 +52,7 @@ def environment(stage: list[tuple[str, str]]) -> dict[str, str]:
 
 
 def copied(stage: list[tuple[str, str]], to: Path) -> None:
-    """Copy what the stage copies from the checkout."""
+    """Copy the files that the stage copies from the checkout."""
     for word, rest in stage:
         if word != "COPY" or rest.startswith("--from"):
             continue
@@ -60,27 +60,27 @@ def copied(stage: list[tuple[str, str]], to: Path) -> None:
         for source in sources:
             place = to / (source if target == "./" else target)
             if (ROOT / source).is_dir():
-                ignored = shutil.ignore_patterns("__pycache__")
-                shutil.copytree(ROOT / source, place, ignore=ignored)
+                ignore = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / source, place, ignore=ignore)
             else:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / source, place)
 
 
 def read_only(folder: Path) -> None:
-    """Take the right to write away from a folder and all below it."""
+    """Remove write permission from a folder and everything below it."""
     for path in [folder, *folder.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a port on which no program listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-# OpenDP is there, a ledger is made where the volume is, and memory is refused.
+# This script checks that OpenDP is installed, and a ledger works on the volume, not in memory.
 _RELEASING = """
 import os, pathlib
 from dpviz.releasing.ledger import Ledger, LedgerError, ledger_named
@@ -103,10 +103,10 @@ if os.path.ismount("/dev/shm"):
 def ledger_is_kept(
     python: Path, source: Path, environment: dict[str, str], user: dict[str, int]
 ) -> bool:
-    """Return whether a release finds its library and a place for its ledger, and memory is none."""
+    """Return whether releases find their library and a ledger on disk, and memory is refused."""
     command = [str(python), "-c", _RELEASING]
-    done = subprocess.run(command, cwd=source, env=environment, check=False, **user)
-    return done.returncode == 0
+    result = subprocess.run(command, cwd=source, env=environment, check=False, **user)
+    return result.returncode == 0
 
 
 def main() -> int:
@@ -114,12 +114,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="interpreter of the environment")
     parser.add_argument("--installed", help="skip the installation and use this environment's bin")
-    given = parser.parse_args()
+    options = parser.parse_args()
     stage = last_stage(instructions((ROOT / "Dockerfile").read_text(encoding="utf-8")))
     folder = Path(tempfile.mkdtemp(prefix="dpviz-deploy-"))
     folder.chmod(0o755)
     try:
-        return check(stage, folder, given.python, given.installed)
+        return check(stage, folder, options.python, options.installed)
     finally:
         for path in [folder, *folder.rglob("*")]:
             if path.is_dir() and not path.is_symlink():
@@ -127,17 +127,17 @@ def main() -> int:
         shutil.rmtree(folder)
 
 
-def check(stage: list[tuple[str, str]], folder: Path, python: str, installed: str | None) -> int:
-    """Install, copy, start and ask."""
-    binaries = Path(installed) if installed else folder / "venv" / "bin"
-    if not installed:
+def check(stage: list[tuple[str, str]], folder: Path, python: str, bins: str | None) -> int:
+    """Install, copy, start and test."""
+    binaries = Path(bins) if bins else folder / "venv" / "bin"
+    if not bins:
         subprocess.run([python, "-m", "venv", str(folder / "venv")], check=True)
         pip = [str(binaries / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
         subprocess.run([*pip, "-r", str(ROOT / "requirements.lock")], check=True)
         print("installed requirements.lock with hashes")
     source, home, ledgers = folder / "source", folder / "home", folder / "ledgers"
-    for made in (source, home, ledgers):
-        made.mkdir()
+    for place in (source, home, ledgers):
+        place.mkdir()
     copied(stage, source)
     read_only(source)
     if not (source / "LICENSE").is_file():
@@ -159,33 +159,33 @@ def check(stage: list[tuple[str, str]], folder: Path, python: str, installed: st
     )
     user: dict[str, int] = {}
     if os.getuid() == 0:
-        (written,) = (rest for word, rest in stage if word == "USER")
-        user = {"user": int(written), "group": int(written)}
+        (user_id,) = (rest for word, rest in stage if word == "USER")
+        user = {"user": int(user_id), "group": int(user_id)}
         for own in (home, ledgers):
-            os.chown(own, int(written), int(written))
+            os.chown(own, int(user_id), int(user_id))
     if not ledger_is_kept(binaries / "python", source, set_here, user):
         return 1
     server = subprocess.Popen(
         [str(binaries / command[0]), *command[1:]], cwd=source, env=set_here, **user
     )
     try:
-        started = time.monotonic()
+        begin = time.monotonic()
         while subprocess.run(
             [str(binaries / health[0]), *health[1:]],
             env=set_here, stderr=subprocess.DEVNULL, check=False,
         ).returncode:  # fmt: skip
-            if server.poll() is not None or time.monotonic() - started > PATIENCE:
+            if server.poll() is not None or time.monotonic() - begin > PATIENCE:
                 print("the server did not become healthy", file=sys.stderr)
                 return 1
             time.sleep(0.5)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10) as answer:
             page = answer.read()
         who = f"as user {user['user']}" if user else "as this user"
-        print(f"healthy after {time.monotonic() - started:.0f} s {who}, source read-only")
+        print(f"healthy after {time.monotonic() - begin:.0f} s {who}, source read-only")
         server.terminate()
-        told = time.monotonic()
+        end = time.monotonic()
         server.wait(20)
-        print(f"ended {time.monotonic() - told:.1f} s after it was told to")
+        print(f"ended {time.monotonic() - end:.1f} s after it was told to")
         return int(b"<title>" not in page)
     except (OSError, urllib.error.URLError) as error:
         print(f"the page was not served: {error}", file=sys.stderr)

@@ -1,9 +1,8 @@
 """Build the documentation: ``python -m tools.docs OUT``, or ``make docs``.
 
-The sources are `docs/`, the docstrings, the declared options, and the gallery, whose pictures are
-drawn here. All of it is copied to a folder of its own first, so that a build leaves the checkout as
-it was. A warning is an error, and so is a link that leads nowhere or a page that asks another host
-for anything. No network is used.
+The sources are `docs/`, the docstrings, the declared options, and the gallery, whose charts this
+tool renders. Everything is first copied to another folder, so a build leaves the checkout
+unchanged. Warnings, dead links and pages that contact another host are errors. No network is used.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from dpviz.studies import Answer, Made
 from tools import gallery
 
 ROOT = Path(__file__).resolve().parent.parent
-_WIDTH = "92"  # columns of the commands' help
+_WIDTH = "92"  # Help texts of commands are this many characters wide.
 Figure = Callable[[], go.Figure]
 
 
@@ -60,7 +59,7 @@ def write_generated(sources: Path) -> None:
     static = sources / "_static"
     static.mkdir(exist_ok=True)
     (static / "plotly.min.js").write_text(get_plotlyjs(), encoding="utf-8")
-    # beside the theme's own files a column more would take the first page above 1 MB
+    # Show four columns: a fifth, with the theme's files, would make the first page exceed 1 MB.
     (static / "board.html").write_bytes(board_file(4))
     (sources / "glossary.md").write_text(_glossary(), encoding="utf-8")
     _write_gallery(sources / "gallery")
@@ -73,7 +72,7 @@ def write_generated(sources: Path) -> None:
         (sources / "theory" / f"{name}.md").write_text(text, encoding="utf-8")
     for notebook in sources.glob("*.ipynb"):
         notebook.with_suffix(".md").write_text(notebook_page(notebook), encoding="utf-8")
-        for page in sources.glob("*.md"):  # in the repository a link leads to the notebook itself
+        for page in sources.glob("*.md"):  # Links from the repository open the notebook itself.
             words = page.read_text(encoding="utf-8")
             page.write_text(
                 words.replace(f"]({notebook.name})", f"]({notebook.stem}.md)"), encoding="utf-8"
@@ -81,7 +80,7 @@ def write_generated(sources: Path) -> None:
 
 
 def _glossary() -> str:
-    """Return the terms as the dashboard explains them, with their numbers computed."""
+    """Return the terms as the dashboard explains them, with computed numbers."""
     lines = ["# Glossary", "", "As on every page of the dashboard; numbers are computed.", ""]
     for term in TERMS:
         also = f" Also: {', '.join(term.also)}." if term.also else ""
@@ -109,14 +108,14 @@ def _write_gallery(folder: Path) -> None:
 
 
 def _figure_page(page: Figure) -> str:
-    """Return one page: the words, the picture, and the code that drew it."""
+    """Return one page of the gallery: the words, the chart, and its code."""
     figure = page()
     figure.update_layout(
         paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", font_color="#7f7f7f"
     )
     figure.update_xaxes(gridcolor="rgba(127,127,127,0.2)", zerolinecolor="rgba(127,127,127,0.4)")
     figure.update_yaxes(gridcolor="rgba(127,127,127,0.2)", zerolinecolor="rgba(127,127,127,0.4)")
-    drawn = figure.to_html(
+    html = figure.to_html(
         full_html=False, include_plotlyjs=False, div_id=f"figure-{page.__name__}",
         config={"displaylogo": False, "responsive": True},
     )  # fmt: skip
@@ -124,14 +123,14 @@ def _figure_page(page: Figure) -> str:
     return "\n".join(
         [
             f"# {gallery.title_of(page)}", "", words, "",
-            "```{raw} html", '<script src="../_static/plotly.min.js"></script>', drawn, "```", "",
+            "```{raw} html", '<script src="../_static/plotly.min.js"></script>', html, "```", "",
             "```python", _body(page), "```", "",
         ]
     )  # fmt: skip
 
 
 def _body(page: Figure) -> str:
-    """Return the source of a page's function without its docstring, and what it needs of here."""
+    """Return the source of a page's function without its docstring, and the helpers it uses."""
     source = inspect.getsource(page)
     helpers = [
         inspect.getsource(inspect.unwrap(helper)).replace("@cache\n", "").strip()
@@ -149,7 +148,7 @@ def _body(page: Figure) -> str:
     return "\n".join([*constants, "", text] if constants else [text])
 
 
-# As a notebook's kernel does: cells in __main__, without a file; the last expression is shown.
+# Run the cells in __main__ without a file and show the last expression, as a notebook does.
 RUN = """
 import ast, contextlib, io, json, sys
 with open(sys.argv[1], encoding="utf-8") as file:
@@ -176,23 +175,23 @@ with open(sys.argv[2], "w", encoding="utf-8") as file:
 
 
 def notebook_page(notebook: Path) -> str:
-    """Return a notebook as a page, with what its cells print and show when it is run now.
+    """Return a notebook as a page, with the output of its cells when run now.
 
     Raises
     ------
     RuntimeError
-        If a cell fails.
+        If a cell of the notebook fails.
     """
     with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "run.ipynb"
+        copy = Path(folder) / "run.ipynb"
         answer = subprocess.run(
-            [sys.executable, "-c", RUN, str(notebook.resolve()), str(kept)],
+            [sys.executable, "-c", RUN, str(notebook.resolve()), str(copy)],
             cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
             check=False,
         )  # fmt: skip
         if answer.returncode:
             raise RuntimeError(f"{notebook.name} fails: {answer.stderr}")
-        cells = json.loads(kept.read_text(encoding="utf-8"))["cells"]
+        cells = json.loads(copy.read_text(encoding="utf-8"))["cells"]
     lines = []
     for cell in cells:
         source = "".join(cell["source"])
@@ -202,13 +201,13 @@ def notebook_page(notebook: Path) -> str:
         lines += ["```python", source, "```", ""]
         for output in cell["outputs"]:
             data = output["data"]
-            drawn = data.get("text/html") or data.get("image/svg+xml")
-            said = output["text"] + ("" if drawn else data.get("text/plain", ""))
-            lines += ["```text", said.rstrip(), "```", ""] if said.strip() else []
-            if drawn:
+            image = data.get("text/html") or data.get("image/svg+xml")
+            text = output["text"] + ("" if image else data.get("text/plain", ""))
+            lines += ["```text", text.rstrip(), "```", ""] if text.strip() else []
+            if image:
                 lines += [
                     "````{raw} html",
-                    f'<div class="output" style="overflow-x:auto">{drawn}</div>',
+                    f'<div class="output" style="overflow-x:auto">{image}</div>',
                     "````",
                     "",
                 ]
@@ -252,16 +251,16 @@ def _functions() -> str:
 
 
 def _answers() -> str:
-    given = {  # the classes that functions return
+    types = {  # These classes are returned by functions.
         cls
         for function in (getattr(dpviz, name) for name in dpviz.__all__)
         if inspect.isfunction(function)
-        for returned in [inspect.signature(inspect.unwrap(function), eval_str=True)]
-        for cls in get_args(returned.return_annotation) or [returned.return_annotation]
-        if isinstance(cls, type)  # a decorator returns what takes a function
+        for signature in [inspect.signature(inspect.unwrap(function), eval_str=True)]
+        for cls in get_args(signature.return_annotation) or [signature.return_annotation]
+        if isinstance(cls, type)  # A decorator returns a Callable, not a class.
     }
     lines = []
-    for cls in (Answer, Made, *sorted(given, key=lambda one: str(one.__name__))):
+    for cls in (Answer, Made, *sorted(types, key=lambda one: str(one.__name__))):
         lines += [f".. currentmodule:: {cls.__module__}", ""]
         lines += [f".. autoclass:: {cls.__name__}()", "   :members:", ""]
     words = "What the functions hand back. A notebook shows the words, the table and the picture."
@@ -327,9 +326,9 @@ def _metrics() -> str:
 
 
 def _mechanisms() -> str:
-    found = dpviz.list_mechanisms()
+    listing = dpviz.list_mechanisms()
     by_key: dict[str, list[dict[str, str]]] = {}
-    for row in found:
+    for row in listing:
         by_key.setdefault(row["key"], []).append(row)
     rows = [
         (f"[`{key}`](../theory/{all_mechanisms()[key].info.family}.md#theory-{key})",
@@ -357,7 +356,7 @@ def _tables() -> str:
 
 
 def _commands() -> str:
-    """Return the help of every command, at a width of its own."""
+    """Return the help of every command, at a fixed width."""
     before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = _WIDTH
     try:
@@ -367,9 +366,9 @@ def _commands() -> str:
         assert isinstance(choices, dict)
         parts = ["# Commands", "", "`dpviz COMMAND`, or `python -m dpviz COMMAND`.", ""]
         for name, parser in choices.items():
-            # Defaults name folders of the machine that builds.
-            shown = parser.format_help().rstrip().replace(str(Path.home()), "~")
-            parts += [f"## {name}", "", "```text", shown, "```", ""]
+            # Replace the home folder, because defaults contain the build machine's own folders.
+            help_text = parser.format_help().rstrip().replace(str(Path.home()), "~")
+            parts += [f"## {name}", "", "```text", help_text, "```", ""]
     finally:
         if before is None:
             del os.environ["COLUMNS"]
@@ -382,25 +381,25 @@ _LINK = re.compile(r"\[([^\]]*)\]\((\.\./)([\w./-]+)\)")
 
 
 def bring_linked(sources: Path) -> None:
-    """Make links to files of the repository good in the site.
+    """Adapt links to files of the repository for the site.
 
-    Where `docs/` links to a Markdown file above it, that page is brought along; a link from a page
-    that is in the site to any other file that is there becomes its name.
+    A Markdown file above `docs/` that a page links to joins the site. A link to any other existing
+    file becomes the file's name as code.
     """
     waiting = sorted(sources.glob("*.md"))
     while waiting:
         page = waiting.pop()
 
-        def mended(found: re.Match[str]) -> str:
-            text, _, name = found.groups()
+        def mended(match: re.Match[str]) -> str:
+            text, _, name = match.groups()
             above = ROOT / name
             if not above.is_file():
-                return found.group()  # the build will say that it is dead
+                return match.group()  # The documentation build reports this dead link.
             if above.suffix != ".md" or above.parent != ROOT or name == "README.md":
                 return f"`{text.strip('`')}`"
             brought = sources / name
             if not brought.exists():
-                # Seen from docs/, as all links of the site are.
+                # Make links relative to docs/, because all links of the site are.
                 above_docs = re.sub(
                     r"\]\((?!\w+:|#|docs/)", "](../", above.read_text(encoding="utf-8")
                 )
@@ -411,7 +410,7 @@ def bring_linked(sources: Path) -> None:
         page.write_text(_LINK.sub(mended, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-# Theory: what the docstrings of mechanisms and accounts say ----------------------------------
+# Theory: the docstrings of mechanisms and accounts ----------------------------------
 
 _SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
 _TICKED = re.compile(r"(``?[^`]+``?)")
@@ -421,7 +420,7 @@ _ASIDE = "arguments"
 
 
 def sections_of(docstring: str) -> dict[str, str]:
-    """Return the parts of a docstring by their heading; what comes before one has none."""
+    """Return a docstring's sections by their headings; the text before the first has none."""
     first, *rest = _SECTION.split(docstring)
     return {"": first.strip()} | {
         name: text.strip() for name, text in zip(rest[::2], rest[1::2], strict=True)
@@ -429,23 +428,23 @@ def sections_of(docstring: str) -> dict[str, str]:
 
 
 def _theory() -> dict[str, str]:
-    """Return the pages: a family of mechanisms each, and the arguments that they share."""
+    """Return the theory pages: one per family of mechanisms, and the shared arguments."""
     classes = all_mechanisms()
     links = {key: f"{cls.info.family}.md#theory-{key}" for key, cls in classes.items()}
     rows = dpviz.list_mechanisms()
     pages: dict[str, list[str]] = {}
     for key, cls in classes.items():
-        held = [row for row in rows if row["key"] == key]
+        judgements = [row for row in rows if row["key"] == key]
         family = cls.info.family
         page = pages.setdefault(family, [f"# {family.capitalize()} mechanisms", ""])
-        page += _told(cls, held, links)
-    cited = _cited("\n".join(inspect.getdoc(cls) or "" for cls in classes.values()))
-    shared = ["# Arguments that are shared", ""]
-    for name, words in cited.items():
+        page += _mechanism_section(cls, judgements, links)
+    sources = _docstrings("\n".join(inspect.getdoc(cls) or "" for cls in classes.values()))
+    common = ["# Arguments that are shared", ""]
+    for name, words in sources.items():
         parts = sections_of(words)
-        told = [parts[""], *(parts[each] for each in ("Notes", "Source") if each in parts)]
-        shared += [f"({name.lower()})=", f"## {name.removeprefix('dpviz.')}", ""]
-        shared += [_prose("\n\n".join(told), links), ""]
+        paragraphs = [parts[""], *(parts[each] for each in ("Notes", "Source") if each in parts)]
+        common += [f"({name.lower()})=", f"## {name.removeprefix('dpviz.')}", ""]
+        common += [_prose("\n\n".join(paragraphs), links), ""]
     index = [
         "# Theory", "", _prose(inspect.getdoc(Relation) or "", links), "",
         "Of each mechanism: its law, how its noise follows from the budget, how far a row moves it "
@@ -456,55 +455,55 @@ def _theory() -> dict[str, str]:
         ]),
         "```{toctree}", ":hidden:", "", *pages, _ASIDE, "```", "",
     ]  # fmt: skip
-    made = {name: "\n".join(page) for name, page in pages.items()}
-    return made | {_ASIDE: "\n".join(shared), "index": "\n".join(index)}
+    texts = {name: "\n".join(page) for name, page in pages.items()}
+    return texts | {_ASIDE: "\n".join(common), "index": "\n".join(index)}
 
 
-def _told(
-    cls: type[Mechanism], held: Sequence[Mapping[str, str]], links: Mapping[str, str]
+def _mechanism_section(
+    cls: type[Mechanism], judgements: Sequence[Mapping[str, str]], links: Mapping[str, str]
 ) -> list[str]:
     """Return the section of one mechanism."""
-    info, told = cls.info, sections_of(inspect.getdoc(cls) or "")
+    info, sections = cls.info, sections_of(inspect.getdoc(cls) or "")
     lines = [
         f"(theory-{cls.key})=",
         f"## {info.label}",
         "",
         info.summary,
         "",
-        _prose(told[""], links),
+        _prose(sections[""], links),
         "",
     ]
     for words, law in (("Law", info.law), ("Calibration", info.calibration)):
-        # the reader's browser sets MathML: no script, and nothing from another host
-        shown = tex2mathml(law.replace(r"\dots", r"\ldots"), as_block=True)
-        lines += [f"**{words}**", "", "```{raw} html", shown, "```", ""]
-    if "Notes" in told:
-        lines += ["**Neighbours, sensitivity, proof**", "", _prose(told["Notes"], links), ""]
+        # MathML needs no script and no files from other hosts, because the browser renders it.
+        formula = tex2mathml(law.replace(r"\dots", r"\ldots"), as_block=True)
+        lines += [f"**{words}**", "", "```{raw} html", formula, "```", ""]
+    if "Notes" in sections:
+        lines += ["**Neighbours, sensitivity, proof**", "", _prose(sections["Notes"], links), ""]
     lines += ["**What holds and what fails**", ""]
     under: dict[str, list[str]] = {}
-    for row in held:
+    for row in judgements:
         under.setdefault(f"**{row['status']}**. {row['evidence']}", []).append(row["relation"])
     lines += [f"- {' and '.join(names)}: {words}" for words, names in under.items()]
     lines += [f"- Not covered by its guarantee: {one}." for one in cls().assumed_public]
-    source = _prose(told["Source"], links) if "Source" in told else info.paper
+    source = _prose(sections["Source"], links) if "Source" in sections else info.paper
     where = f" [Read it]({info.url})" if info.url else ""
     return [*lines, "", f"**When** {info.advice}", "", f"**Source** {source}{where}", ""]
 
 
-def _cited(text: str) -> dict[str, str]:
-    """Return the docstrings that a text names, and those that these name, by their names."""
-    found: dict[str, str] = {}
+def _docstrings(text: str) -> dict[str, str]:
+    """Return the docstrings that a text names, and the docstrings that these name, by name."""
+    texts: dict[str, str] = {}
     waiting = _CITED.findall(text)
     while waiting:
         name = waiting.pop(0)
-        if name not in found:
-            found[name] = inspect.getdoc(resolve_name(name)) or ""
-            waiting += _CITED.findall(found[name])
-    return {name: found[name] for name in sorted(found)}
+        if name not in texts:
+            texts[name] = inspect.getdoc(resolve_name(name)) or ""
+            waiting += _CITED.findall(texts[name])
+    return {name: texts[name] for name in sorted(texts)}
 
 
 def _prose(text: str, links: Mapping[str, str]) -> str:
-    """Return the words of a docstring as Markdown; a mechanism or an argument named is a link."""
+    """Return a docstring's text as Markdown, with mechanisms and arguments as links."""
 
     def put(word: str) -> str:
         name = word.strip("`")
@@ -538,9 +537,9 @@ def build(out: Path, docs: Path = ROOT / "docs", *, generated: bool = True) -> i
         bring_linked(sources)
         if generated:
             write_generated(sources)
-        # -n: a reference that leads nowhere is a warning too; -j would cost more than it saves.
+        # Option -n makes a dead reference a warning too. Option -j costs more time than it saves.
         words = ["-b", "html", "-W", "--keep-going", "-n", "-q", "-E", "-d", f"{folder}/trees"]
-        # Documents stay to the end: to look through them for garbage takes a quarter of the time.
+        # Documents stay in memory to the end: garbage collection would take a quarter of the time.
         gc.disable()
         try:
             status: int = build_main([*words, str(sources), str(out)])
@@ -552,7 +551,7 @@ def build(out: Path, docs: Path = ROOT / "docs", *, generated: bool = True) -> i
     return status
 
 
-# What is wrong with a built site -----------------------------------------------------------
+# Faults of a built site -----------------------------------------------------------
 
 
 class _Page(HTMLParser):
@@ -565,15 +564,15 @@ class _Page(HTMLParser):
         self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = dict(attrs)
-        self.anchors |= {value for name in ("id", "name") if (value := found.get(name))}
-        target = found.get("href") if tag in ("a", "link") else found.get("src")
+        values = dict(attrs)
+        self.anchors |= {value for name in ("id", "name") if (value := values.get(name))}
+        target = values.get("href") if tag in ("a", "link") else values.get("src")
         if target is None:
             return
-        # rel says what a link element is for; next, prev and the like ask for nothing
-        kinds = set((found.get("rel") or "").split())
-        fetched = {"stylesheet", "icon", "preload", "preconnect", "manifest"}
-        if tag == "a" or (tag == "link" and not kinds & fetched):
+        # The attribute rel states a link element's purpose; values such as next load nothing.
+        kinds = set((values.get("rel") or "").split())
+        kinds_loaded = {"stylesheet", "icon", "preload", "preconnect", "manifest"}
+        if tag == "a" or (tag == "link" and not kinds & kinds_loaded):
             self.links.append(target)
         else:
             self.assets.append(target)
@@ -586,7 +585,7 @@ def _read(path: Path) -> _Page:
 
 
 def faults(site: Path) -> Iterator[str]:
-    """Yield what is wrong: links within the site that lead nowhere, and assets of other hosts."""
+    """Yield faults: dead links within the site, and assets of other hosts."""
     pages = {path.resolve(): _read(path) for path in sorted(site.rglob("*.html"))}
     for path, page in pages.items():
         name = path.relative_to(site.resolve()).as_posix()
@@ -611,7 +610,7 @@ def faults(site: Path) -> Iterator[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build, then say what is wrong with what was built."""
+    """Build the site, then report its faults."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, metavar="OUT", help="folder of the site")
     out: Path = parser.parse_args(arguments).out

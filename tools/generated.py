@@ -1,4 +1,4 @@
-"""A generated file is written, or compared with what is there."""
+"""Write a generated file, or compare it with the existing file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 
-def write_or_check(what: str | None, path: Path, made: str) -> int:
-    """Write a file, or with ``--check`` say by the exit status whether it is as made.
+def write_or_check(what: str | None, path: Path, text: str) -> int:
+    """Write a file; with ``--check``, return by the exit status whether it is up to date.
 
     Parameters
     ----------
@@ -15,17 +15,17 @@ def write_or_check(what: str | None, path: Path, made: str) -> int:
         The tool's docstring; its first line is the help.
     path : Path
         The generated file.
-    made : str
-        What it should hold.
+    text : str
+        Expected content.
 
     Returns
     -------
     int
-        0, or 1 where the file is missing or differs.
+        0, or 1 if the file is missing or differs.
     """
     parser = argparse.ArgumentParser(description=(what or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true")
     if parser.parse_args().check:
-        return int(not path.exists() or path.read_text(encoding="utf-8") != made)
-    path.write_text(made, encoding="utf-8")
+        return int(not path.exists() or path.read_text(encoding="utf-8") != text)
+    path.write_text(text, encoding="utf-8")
     return 0

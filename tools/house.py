@@ -1,7 +1,8 @@
-"""Print the size of the house: ``python -m tools.house``.
+"""Print the size of the code base: ``python -m tools.house``.
 
-Lines of code of each room stand beside the room's budget. With ``--entered`` the command also runs
-``dpviz.compare("iris", mechanisms="gaussian")`` and counts the files and functions that it enters.
+Each subpackage's lines of code are printed beside its budget. With ``--entered`` the command also
+runs ``dpviz.compare("iris", mechanisms="gaussian")`` and counts the files and functions that this
+call enters.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ BUDGETS = {
     "papers": 5_810, "preparation": 1_820, "releasing": 4_410, "report": 5_250, "sampling": 1_360,
     "simulation": 4_200, "studies": 4_775, "tests": 33_860, "tools": 1_930,
 }  # fmt: skip
-"""Lines of code that a room may have. A change that passes one names what it retires."""
+"""Lines of code allowed per subpackage. A change that exceeds a budget names what it retires."""
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -41,7 +42,7 @@ def lines_of_code(text: str) -> int:
 
 
 def lines_by_room(root: Path = ROOT) -> Counter[str]:
-    """Return the lines of code of each room of the package, and of the folders beside it."""
+    """Return the lines of code of each subpackage, and of the folders beside the package."""
     lines: Counter[str] = Counter()
     for folder in ("dpviz", "pages", "tests", "tools", "benchmarks"):
         for path in (root / folder).rglob("*.py"):
@@ -52,7 +53,7 @@ def lines_by_room(root: Path = ROOT) -> Counter[str]:
 
 
 def over_budget(lines: Counter[str]) -> list[str]:
-    """Return the rooms that have more lines than their budget, in words."""
+    """Return, in words, the subpackages that have more lines than their budget."""
     return [
         f"{room}: {lines[room]:,} lines of code, {budget:,} allowed"
         for room, budget in BUDGETS.items()
@@ -61,7 +62,7 @@ def over_budget(lines: Counter[str]) -> list[str]:
 
 
 def entered() -> tuple[int, int]:
-    """Return how many files and functions of the package one small comparison enters."""
+    """Return the number of files and functions of the package that one small comparison enters."""
     import dpviz
 
     codes: set[CodeType] = set()
@@ -70,7 +71,7 @@ def entered() -> tuple[int, int]:
         if event == "call" and frame.f_code.co_filename.startswith(str(ROOT / "dpviz")):
             codes.add(frame.f_code)
 
-    dpviz.compare("iris", mechanisms="gaussian")  # imports are no part of it
+    dpviz.compare("iris", mechanisms="gaussian")  # This loads modules before the timing.
     sys.setprofile(note)
     try:
         dpviz.compare("iris", mechanisms="gaussian")
@@ -80,17 +81,17 @@ def entered() -> tuple[int, int]:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the lines of code and their budgets."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--entered", action="store_true", help="count what a comparison enters")
-    given = parser.parse_args()
+    options = parser.parse_args()
     lines = lines_by_room()
     for room, count in sorted(lines.items()):
         print(f"{room:<12} {count:>7,}  of {BUDGETS[room]:,}" if room in BUDGETS else
               f"{room:<12} {count:>7,}")  # fmt: skip
     inside = lines.total() - sum(lines[room] for room in ("tests", "tools", "benchmarks"))
     print(f"{'dpviz, pages':<12} {inside:>7,}")
-    if given.entered:
+    if options.entered:
         files, functions = entered()
         print(f"compare enters {functions} functions of {files} files")
 

@@ -1,8 +1,8 @@
-"""Writes the lock files: ``python -m tools.lock``, or ``make lock``.
+"""Write the lock files: ``python -m tools.lock``, or ``make lock``.
 
-The ranges stay in requirements.txt and pyproject.toml; the locks pin what they allow today, with
-the hashes of every file for every platform and Python that dpviz supports. uv resolves, because it
-can do so for all platforms at once; nothing else needs it.
+The ranges stay in requirements.txt and pyproject.toml; the locks pin today's versions within the
+ranges, with the hashes of every file for every platform and Python that dpviz supports. uv
+resolves, because it can do so for all platforms at once; it has no other use.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCKS = {
-    "requirements.lock": ("pyproject.toml", "--extra", "release"),  # the container
-    "requirements-dev.lock": ("--group", "dev"),  # make test
+    "requirements.lock": ("pyproject.toml", "--extra", "release"),
+    "requirements-dev.lock": ("--group", "dev"),  # This locks the tools of make test.
 }
 _OPTIONS = (
     "--universal", "--python-version", "3.11", "--generate-hashes", "--no-annotate", "--no-header",
@@ -23,7 +23,7 @@ _OPTIONS = (
 
 
 def main() -> int:
-    """Write both files; return the exit status of the first that fails, else 0."""
+    """Write both lock files; return the exit status of the first failure, otherwise 0."""
     for name, more in LOCKS.items():
         command = [sys.executable, "-m", "uv", "pip", "compile", "requirements.txt", *more]
         status = subprocess.run([*command, *_OPTIONS, "-o", name], cwd=ROOT, check=False).returncode

@@ -1,9 +1,9 @@
-"""Write the JSON Schemas of what dpviz hands out, and the types that the board's script is held to.
+"""Write the JSON Schemas of dpviz's outputs, and the types for the Explore figure's script.
 
 ``python -m tools.payload`` writes docs/board.schema.json and
 dpviz/report/figures/board/payload.d.ts from the classes of `dpviz.report.tables.payload`, and
-docs/results.schema.json from the classes of answers and their columns: one definition for each
-question's answer. With ``--check`` it only says whether they are as written.
+docs/results.schema.json from the classes of answers and their columns. The schema has one
+definition for each question's answer. ``--check`` only reports whether the files are up to date.
 """
 
 from __future__ import annotations
@@ -50,22 +50,22 @@ def _declares(kind: Any) -> bool:
 
 
 def hints_of(kind: Any) -> dict[str, Any]:
-    """Return the fields that a class has in JSON, and their types."""
+    """Return a class's JSON fields and their types."""
     if is_typeddict(kind):
         return get_type_hints(kind, include_extras=True)
-    found = {one.name: one.type for one in getattr(kind, "written", ())} or fields_of(kind)
-    if getattr(kind, "listed", "") in found and kind.columns:
-        found = found | {kind.listed: Annotated[list[Any], kind.columns]}
-    return found
+    hints = {one.name: one.type for one in getattr(kind, "written", ())} or fields_of(kind)
+    if getattr(kind, "listed", "") in hints and kind.columns:
+        hints = hints | {kind.listed: Annotated[list[Any], kind.columns]}
+    return hints
 
 
 def classes(*kinds: Any) -> Iterator[Any]:
-    """Yield every class of fields that types are made of, each once, in the order of their use."""
-    found: list[Any] = []
+    """Yield every class with fields that types contain, each class once, in order of use."""
+    result: list[Any] = []
     waiting = list(kinds)
     while waiting:
         one = waiting.pop(0)
-        if one in found:
+        if one in result:
             continue
         columns = columns_in(one)
         if columns is not None and not isinstance(columns, tuple):
@@ -75,7 +75,7 @@ def classes(*kinds: Any) -> Iterator[Any]:
             waiting += [column.type for column in columns]
             continue
         if is_typeddict(one) or (is_dataclass(one) and not _declares(one)):
-            found.append(one)
+            result.append(one)
             yield one
             waiting += hints_of(one).values()
         else:
@@ -83,28 +83,28 @@ def classes(*kinds: Any) -> Iterator[Any]:
 
 
 def notes(kind: Any) -> dict[str, str]:
-    """Return what the docstring of a class, or a column's help, says of its fields."""
-    found = {}
+    """Return the description of fields from a class's docstring, or from a column's help."""
+    by_name = {}
     for names, text in _NOTE.findall(inspect.cleandoc(kind.__doc__ or "")):
-        # behind the type, where the docstring of a dataclass says one
-        said = text.partition("\n")[2] if is_dataclass(kind) else text
+        # In a dataclass's docstring, a field's description follows its type, if a type is given.
+        body = text.partition("\n")[2] if is_dataclass(kind) else text
         for name in names.split(","):
-            found[name.strip()] = " ".join(said.split())
-    found |= {one.name: one.help for one in getattr(kind, "written", ()) if one.help}
-    return {name: text for name, text in found.items() if text}
+            by_name[name.strip()] = " ".join(body.split())
+    by_name |= {one.name: one.help for one in getattr(kind, "written", ()) if one.help}
+    return {name: text for name, text in by_name.items() if text}
 
 
 def _object(columns: Sequence[Column]) -> dict[str, Any]:
-    """Return the schema of a row under columns."""
-    known = [column for column in columns if "json" in column.show]
+    """Return the schema of a table row with these columns."""
+    visible = [column for column in columns if "json" in column.show]
     return {
         "type": "object",
         "properties": {
             column.name: schema_of(column.type)
             | ({"description": column.help} if column.help else {})
-            for column in known
+            for column in visible
         },
-        "required": [c.name for c in known if get_origin(c.type) is not NotRequired],
+        "required": [c.name for c in visible if get_origin(c.type) is not NotRequired],
         "additionalProperties": False,
     }
 
@@ -114,12 +114,12 @@ def _rows(columns: Sequence[Column]) -> dict[str, Any]:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type; declared options say their own.
+    """Return the JSON Schema of a type; declared options give their own schemas.
 
     Raises
     ------
     TypeError
-        If JSON has no such type.
+        If JSON has no equivalent type.
     """
     origin, inside = get_origin(kind), get_args(kind)
     if kind is Any:
@@ -156,9 +156,9 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 
 def _option(param: Param) -> dict[str, Any]:
-    """Return the schema of an option as settings write it: what is optional may be null."""
+    """Return an option's schema as settings write it: optional values may be null."""
     kind = str if param.kind == "choice" else type_of(param)
-    return schema_of(kind)  # its help stands in the reference
+    return schema_of(kind)  # The reference already has the option's help text.
 
 
 def _settings(kind: type[Declared]) -> dict[str, Any]:
@@ -173,12 +173,12 @@ def _settings(kind: type[Declared]) -> dict[str, Any]:
 
 
 def _definition(kind: Any) -> dict[str, Any]:
-    said, hints = notes(kind), hints_of(kind)
+    texts, hints = notes(kind), hints_of(kind)
     shapes = {name: schema_of(hint) for name, hint in hints.items()}
     if issubclass(kind, Answer) and kind.alone:
         return shapes[kind.listed]
     properties = {
-        key_of(name): shape | ({"description": said[name]} if name in said else {})
+        key_of(name): shape | ({"description": texts[name]} if name in texts else {})
         for name, shape in shapes.items()
     }
     return {
@@ -196,21 +196,21 @@ def _definition(kind: Any) -> dict[str, Any]:
 
 
 def answer_types() -> dict[str, Any]:
-    """Return the type of each question's answer in JSON: its class, or what its data is said to be.
+    """Return the JSON type of each question's answer: its class, or its data's declared type.
 
-    Those of `dpviz.schema` and `dpviz.board` have schemas of their own.
+    The answers of `dpviz.schema` and `dpviz.board` have their own schemas.
     """
-    found = {}
+    types = {}
     for name, function in asking_functions().items():
         kind = get_type_hints(function)["return"]
         data = getattr(kind, "data", Answer.data)
-        said = get_type_hints(data, include_extras=True)["return"]
-        # an answer that is a file of its own says what is in it
-        if is_typeddict(said) or columns_in(said) is not None:
-            found[name] = said
+        hint = get_type_hints(data, include_extras=True)["return"]
+        # An answer that is a JSON file by itself declares its content by a type.
+        if is_typeddict(hint) or columns_in(hint) is not None:
+            types[name] = hint
         elif data is Answer.data and all(map(is_dataclass, get_args(kind) or [kind])):
-            found[name] = kind
-    return found
+            types[name] = kind
+    return types
 
 
 def answers() -> str:
@@ -218,18 +218,18 @@ def answers() -> str:
     kinds = answer_types()
     shapes = {kind.__name__: _definition(kind) for kind in classes(*kinds.values())}
     shapes[Settings.__name__] = _settings(Settings)
-    named = {name: schema_of(kind) for name, kind in kinds.items()}
+    schemas = {name: schema_of(kind) for name, kind in kinds.items()}
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "What the functions and commands of dpviz answer, as JSON",
         "description": "An answer of compare is held against #/$defs/compare, and so on.",
-        "$defs": named | shapes,
+        "$defs": schemas | shapes,
     }
     return json.dumps(whole, indent=1) + "\n"
 
 
 def schema() -> str:
-    """Return the schema as it is published."""
+    """Return the published schema of the Explore figure."""
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "The payload of a dpviz board",
@@ -240,7 +240,7 @@ def schema() -> str:
 
 
 def script_type(kind: Any) -> str:
-    """Return a type of the payload as the script's checker writes it."""
+    """Return a type of the payload in the notation of the script's type checker."""
     origin, inside = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         return str(kind.__name__)
@@ -249,8 +249,8 @@ def script_type(kind: Any) -> str:
     if origin in (Union, types.UnionType):
         return " | ".join(script_type(one) for one in inside)
     if origin is list:
-        written = script_type(inside[0])
-        return f"({written})[]" if " | " in written else f"{written}[]"
+        item = script_type(inside[0])
+        return f"({item})[]" if " | " in item else f"{item}[]"
     if origin is tuple:
         return f"[{', '.join(script_type(one) for one in inside)}]"
     if origin is dict:
@@ -262,12 +262,12 @@ def script_types() -> str:
     """Return the types of the payload for the script."""
     lines = ["// Written by python -m tools.payload from dpviz/report/tables/payload.py."]
     for kind in classes(Payload):
-        said = notes(kind)
+        texts = notes(kind)
         lines += ["", f"/** {(kind.__doc__ or '').partition(chr(10))[0]} */"]
         lines.append(f"export interface {kind.__name__} {{")
         for name, hint in get_type_hints(kind).items():
-            if name in said:
-                lines.append(f"  /** {said[name]} */")
+            if name in texts:
+                lines.append(f"  /** {texts[name]} */")
             mark = "" if name in kind.__required_keys__ else "?"
             lines.append(f"  {name}{mark}: {script_type(hint)};")
         lines.append("}")
@@ -275,14 +275,14 @@ def script_types() -> str:
 
 
 def main() -> int:
-    """Write the files, or compare them with what is there."""
+    """Write the files, or compare them with the existing files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--check", action="store_true")
-    made = {SCHEMA: schema(), TYPES: script_types(), ANSWERS: answers()}
+    texts = {SCHEMA: schema(), TYPES: script_types(), ANSWERS: answers()}
     if parser.parse_args().check:
-        kept = {path: path.read_text(encoding="utf-8") if path.exists() else "" for path in made}
-        return int(kept != made)
-    for path, text in made.items():
+        old = {path: path.read_text(encoding="utf-8") if path.exists() else "" for path in texts}
+        return int(old != texts)
+    for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     return 0
 

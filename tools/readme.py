@@ -1,6 +1,6 @@
 """Write the table of docs/mechanisms.md: ``python -m tools.readme``.
 
-``--check`` compares instead of writing and exits with 1 where they differ.
+``--check`` compares instead of writing, and exits with 1 if the tables differ.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DRAWS = 200
 
 
 def table(mechanisms: tuple[str, ...] = (ALL,)) -> str:
-    """Return the table in Markdown: digits at epsilon 1, every default."""
+    """Return the table in Markdown: digits at epsilon 1, with defaults for all other settings."""
     settings = Settings(table="digits", trials=DRAWS, mechanisms=mechanisms)
     comparison = compare(prepare(datasets.load(settings.table), settings), settings)
     lines = [
@@ -36,12 +36,12 @@ def table(mechanisms: tuple[str, ...] = (ALL,)) -> str:
     for result in comparison.results:
         info = result.mechanism.info
         recovery = result.summaries["recovery"].mean
-        spent = "-"
+        loss = "-"
         if result.spent is not None:
-            spent = result.spent.cost.brief
+            loss = result.spent.cost.brief
         lines.append(
             f"| `{result.mechanism.key}` | {info.paper} | {GUARANTEES[info.guarantee]} "
-            f"| {VERDICT_WORDS[result.status.verdict]} | {spent} "
+            f"| {VERDICT_WORDS[result.status.verdict]} | {loss} "
             f"| {round(100 * recovery)} % |"
         )
     lines += [

@@ -1,6 +1,6 @@
-"""Draw sentences of the project at random: ``python -m tools.sentences 300 --seed 2026-11-28``.
+"""Sample sentences of the project: ``python -m tools.sentences 300 --seed 2026-11-28``.
 
-Each printed line holds a surface, a place and one sentence. Every surface has the same share.
+Each printed line has a surface, a place and one sentence. Every surface has an equal share.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SURFACES = ("interface", "errors", "docs", "docstrings", "comments", "commits")
 SPOKEN = ("pages/", "app.py", "dpviz/lessons/", "dpviz/report/", "dpviz/cli/", "dpviz/studies/",
           "dpviz/core/settings.py")  # fmt: skip
-"""Where every string that reads as a sentence is shown to a user."""
+"""Files in which every string that reads as a sentence is shown to a user."""
 _FOLDERS = ("app.py", "dpviz/", "pages/", "tools/", "benchmarks/", "tests/", "docs/", "browser/")
 _ENDS = re.compile(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)(?<!al\.)\s+(?=[\"'(`{*A-ZÄÖÜ0-9]|dpviz )")
 _SECTION = re.compile(r"^\s*(?:[A-Z][\w ]+\n\s*-{3,}|[\w*, ]+ : .*|\.\. .*)$", re.MULTILINE)
@@ -32,7 +32,7 @@ _JAVASCRIPT = re.compile(r'(?P<line>//[^\n]*)|"(?P<one>[^"\n]+)"|`(?P<other>[^`]
 
 
 class Sentence(NamedTuple):
-    """A sentence, where it stands, and who reads it."""
+    """A sentence, its place in the code, and the surface on which it is read."""
 
     surface: str
     path: str
@@ -41,8 +41,8 @@ class Sentence(NamedTuple):
 
 
 def split(text: str) -> Iterator[str]:
-    """Yield the sentences of three words or more of a paragraph, without markup."""
-    if ">>>" in text or re.search(r"\S {3,}\S", text):  # code, a table
+    """Yield a paragraph's sentences of three words or more, without markup."""
+    if ">>>" in text or re.search(r"\S {3,}\S", text):  # Code and tables have no sentences.
         return
     plain = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|<[^>]+>|\*\*|::", r"\1", text)
     for sentence in _ENDS.split(" ".join(plain.split())):
@@ -52,7 +52,7 @@ def split(text: str) -> Iterator[str]:
 
 
 def sentences(path: str, text: str) -> list[Sentence]:
-    """Return the sentences of a file, for every surface that it has."""
+    """Return the sentences of a file, for each of its surfaces."""
     suffix = Path(path).suffix
     kinds = {".py": _of_python, ".md": _of_markdown, ".toml": _of_toml, ".js": _of_javascript}
     paragraphs = kinds[suffix](path, text) if suffix in kinds else ()
@@ -98,7 +98,7 @@ def _of_python(path: str, text: str) -> Iterator[tuple[str, int, str]]:
     except SyntaxError:  # ruff reports it
         return
     documentation = set()
-    for node in ast.walk(tree):  # also the sentences below an attribute
+    for node in ast.walk(tree):  # Docstrings below an attribute count too.
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             documentation.add(node.value)
             for paragraph in _SECTION.sub("\n", str(node.value.value)).split("\n\n"):
@@ -118,7 +118,7 @@ def _of_python(path: str, text: str) -> Iterator[tuple[str, int, str]]:
 def _strings(
     node: ast.AST, skip: set[ast.Constant], surface: str
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield the strings below a node that users read: all if it has a surface, errors and help."""
+    """Yield the strings below a node that users read: all with a surface, else errors and help."""
     if isinstance(node, ast.Raise):
         surface = "errors"
     elif isinstance(node, ast.keyword) and node.arg == "help":
@@ -136,18 +136,18 @@ def _strings(
 
 
 def git(root: Path, *words: str) -> str:
-    """Return what a command of git prints; empty if git has nothing to say."""
+    """Return the output of a git command; empty if it has none."""
     command = ["git", *words]
-    done = subprocess.run(command, cwd=root, capture_output=True, check=False)
-    return done.stdout.decode("utf-8", errors="replace")
+    result = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    return result.stdout.decode("utf-8", errors="replace")
 
 
 def main() -> None:
-    """Print as many sentences as asked for."""
+    """Print the requested number of sentences."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", default=str(datetime.date.today()), help="usual: the date")
-    given = parser.parse_args()
+    options = parser.parse_args()
     every: dict[str, list[Sentence]] = defaultdict(list)
     for path in git(ROOT, "ls-files").splitlines():
         if path.startswith(_FOLDERS) or path.endswith(".md"):
@@ -156,9 +156,9 @@ def main() -> None:
     for line in git(ROOT, "log", "-n300", "--format=%h %s").splitlines():
         commit, _, subject = line.partition(" ")
         every["commits"].append(Sentence("commits", commit, 0, subject))
-    rng = random.Random(given.seed)
+    rng = random.Random(options.seed)
     for place, surface in enumerate(SURFACES):
-        share = (given.count + place) // len(SURFACES)
+        share = (options.count + place) // len(SURFACES)
         for one in rng.sample(every[surface], min(share, len(every[surface]))):
             print(f"{one.surface}\t{one.path}:{one.line}\t{one.text}")
 

@@ -1,7 +1,7 @@
 """Write docs/teaching.md: ``python -m tools.teaching``.
 
-The plan comes from the lessons; how fast Decide answers was measured once. ``--check`` compares
-instead of writing and exits with 1 where they differ.
+The plan comes from the lessons; the time that Decide takes was measured once. ``--check`` compares
+instead of writing, and exits with 1 if the files differ.
 """
 
 from __future__ import annotations

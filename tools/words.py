@@ -1,8 +1,8 @@
 """Find relapses into private idiom and long sentences: ``python -m tools.words``.
 
-It reads the sentences that differ from the main branch (on it: from the last commit), and the
-subjects of the commits since. A sentence that moved or was only wrapped again is not read.
-``--commit-msg FILE`` checks one message, as a hook of git does, and ``--all`` every sentence.
+The tool reads the sentences that differ from the main branch (on main: from the last commit), and
+the subjects of the commits since. It skips sentences that only moved or were wrapped again.
+``--commit-msg FILE`` checks one message, as a git hook does, and ``--all`` checks every sentence.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ INSTEAD = {
     r"stands? in": "is listed in",
     r"told apart": "distinguished",
     r"whoever": "anyone who",
-    r"(is|are) no (?!longer|more|less|fewer|such)[a-z]+": "is not a",
+    r"(?<!there )(is|are) no (?!\w+er\b|more|less|such)[a-z]+": "is not a",
     r"what is to be": "the noun",
     r"\d of 100": "N in 100, or N%",
     r"parts of 100": "%",
     r"(that|those) of": "repeat the noun",
     r"one's own|of ours": "custom; ours",
 }
-"""Idioms and terms that only we understand, as patterns, and what to write instead."""
+"""Patterns of idioms and terms that only insiders understand, and their replacements."""
 _IDIOMS = [(re.compile(rf"\b(?:{one})\b", re.IGNORECASE), say) for one, say in INSTEAD.items()]
 _DRAW = re.compile(r"\b(?:a|the|each|every|per|\d+) draws?\b", re.IGNORECASE)
-_OPENING = re.compile(r"(What|Whoever) [^?]*[.;]$|(Of|By|Behind) [^?,]*[.;]$")
+_OPENING = re.compile(r"(What|Whoever) [^?]*[.;]$|(Of|By(?! default)|Behind) [^?,]*[.;]$")
 _NO_VERB = re.compile(
     r"(a|an|the|no|not|what|who|whoever|of|by|in|on|at|for|from|with|to|and|or|if|when|where|how|"
     r"why|each|every|all|any|both|one|two|it|its|they|their|we|our|you|this|that|these|those|there|"
@@ -57,14 +57,14 @@ _NO_VERB = re.compile(
 
 
 def faults_of(sentence: Sentence) -> Iterator[str]:
-    """Yield what is wrong with a sentence, and what to write instead."""
+    """Yield the faults of a sentence, each with a suggested replacement."""
     text = re.sub(r"`[^`]*`", "x", sentence.text)
     words = re.findall(r"[^\W_][\w'.,%-]*", text)
     limit = LIMITS.get(sentence.surface)
     if limit is not None and len(words) > limit:
         yield f"has {len(words)} words; at most {limit}"
-    shown = [] if limit is None else [(_DRAW, "simulated release, repetition")]
-    for pattern, say in _IDIOMS + shown:
+    extra = [] if limit is None else [(_DRAW, "simulated release, repetition")]
+    for pattern, say in _IDIOMS + extra:
         match = pattern.search(text)
         if match is not None:
             yield f'"{match[0]}": write {say}'
@@ -73,7 +73,7 @@ def faults_of(sentence: Sentence) -> Iterator[str]:
 
 
 def faults_of_subject(subject: str) -> Iterator[str]:
-    """Yield what is wrong with the first line of a commit message."""
+    """Yield the faults of a commit message's first line."""
     if subject.startswith(("Merge ", 'Revert "', "fixup! ", "squash! ")):
         return
     if len(subject) > SUBJECT:
@@ -102,7 +102,7 @@ def every_sentence(root: Path) -> Iterator[Sentence]:
 
 
 def relapses(root: Path, *, whole: bool = False) -> Iterator[str]:
-    """Yield every fault in words, with the place of its sentence or the name of its commit."""
+    """Yield every fault as text, with the place of its sentence or the name of its commit."""
     for sentence in every_sentence(root) if whole else new_sentences(root):
         for fault in faults_of(sentence):
             yield f"{sentence.path}:{sentence.line}: {fault}\n  {sentence.text}"
@@ -118,13 +118,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--commit-msg", type=Path, metavar="FILE", help="check one message alone")
     parser.add_argument("--all", action="store_true", help="read every sentence, not new ones")
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout; usual: this one")
-    given = parser.parse_args(arguments)
-    if given.commit_msg is not None:
-        found = list(faults_of_subject(given.commit_msg.read_text("utf-8").partition("\n")[0]))
+    options = parser.parse_args(arguments)
+    if options.commit_msg is not None:
+        faults = list(faults_of_subject(options.commit_msg.read_text("utf-8").partition("\n")[0]))
     else:
-        found = list(relapses(given.root, whole=given.all))
-    print("\n".join(found), file=sys.stderr)
-    return int(bool(found))
+        faults = list(relapses(options.root, whole=options.all))
+    print("\n".join(faults), file=sys.stderr)
+    return int(bool(faults))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """The command line: ``dpviz COMMAND`` or ``python -m dpviz COMMAND``.
 
-Most commands are written from the function of the front door that they call (`asking`); of the
-rest a file of this folder holds one, or a few that belong together, and adds their parsers by
-``add``.
+Most commands are generated from the public function that they call (see `asking`). Each other
+command is defined in a file of this folder, whose ``add`` adds the parsers.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _FILES = {
     "browser_edition": ("export-browser",),
     "completion": ("completion",),
 }
-"""The files of this folder and the commands each adds, in the order of the help."""
+"""The files of this folder and the commands that each file adds, in the order of the help."""
 
 UNDER = {
     "claims": "audit all",
@@ -48,29 +47,29 @@ UNDER = {
     "card": "release card",
     "verify": "release verify",
 }
-"""Functions of the front door whose command stands under another one; each was one by itself."""
+"""Public functions whose command is a subcommand; each was once a command without a parent."""
 
 
-_AT_ONCE = ("--version", *_FILES["dashboard"])  # the dashboard is another process
+_AT_ONCE = ("--version", *_FILES["dashboard"])  # These options need no settings.
 
 
 def load(words: Sequence[str]) -> None:
-    """Import what most commands need, unless the first word is one that needs none of it."""
+    """Import what most commands need, unless the first word is a command that does not need it."""
     if not words or words[0] not in _AT_ONCE:
         import_module("dpviz.studies.options")
 
 
 def questions() -> dict[str, Any]:
-    """Return the functions of the front door that are commands as they are declared, by command."""
+    """Return the public functions whose commands are generated from declarations, by command."""
     from dpviz.studies.options import asking_functions, question_of
 
-    own = {command for added in _FILES.values() for command in added}
+    own = {command for commands in _FILES.values() for command in commands}
     words = {question_of(function).word: function for function in asking_functions().values()}
     return {word: function for word, function in words.items() if word not in own}
 
 
 def _question(command: str | None) -> Any:
-    """Return the function of one command, importing no other; None where there is none."""
+    """Return the function of one command without importing other functions, or None."""
     from dpviz.studies.options import function_named, question_of
 
     names = {under: name for name, under in UNDER.items()}
@@ -87,7 +86,7 @@ FULL_OR_CLOSED = {
     errno.EROFS: "nothing can be written: the file system is read-only",
     errno.EBADF: "nothing can be printed: the output is closed",
 }
-"""Sentences on the errors of the system that any command can meet while it writes."""
+"""Messages for operating-system errors that can occur in any command while it writes."""
 
 
 _EXAMPLES = """examples:
@@ -104,7 +103,7 @@ dpviz COMMAND --help explains a command."""
 
 
 class _Version(argparse.Action):
-    """Prints the version, read when it is asked for."""
+    """Print the version, which is read only on request."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **more: Any) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, help="print the version")
@@ -115,9 +114,9 @@ class _Version(argparse.Action):
 
 
 def build_parser(command: str | None = None) -> OneLineParser:
-    """Return the parser of one command, or of all where it is none of them.
+    """Return the parser of one command, or of all commands if the name is missing or unknown.
 
-    A command's file brings its own imports, so only the one that is needed is imported.
+    Each command's file has its own imports, so only the file that is needed is imported.
     """
     parser = OneLineParser(
         prog="dpviz",
@@ -129,24 +128,23 @@ def build_parser(command: str | None = None) -> OneLineParser:
     if command == "--version":
         return parser
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    # a command waits for its own imports alone
-    mine = [file for file, added in _FILES.items() if command in added]
+    mine = [file for file, commands in _FILES.items() if command in commands]
     function = None if mine else _question(command)
     for file in mine or ([] if function else _FILES):
         import_module(f"dpviz.cli.{file}").add(commands)
-    asked = [function] if function else [] if mine else questions().values()
-    for one in asked:
+    functions = [function] if function else [] if mine else questions().values()
+    for one in functions:
         import_module("dpviz.cli.asking").add(commands, one)
     return parser
 
 
-def _joined(words: Sequence[str]) -> list[str]:
-    """Return words with a command of two of them as one.
+def _join_command(words: Sequence[str]) -> list[str]:
+    """Return the words after joining a two-word command into one word.
 
     Raises
     ------
     DpvizError
-        If the command was one word before.
+        If the words use the old name of a command that now has two words.
     """
     if words[0] in UNDER:
         raise DpvizError(f"{words[0]} is now dpviz {UNDER[words[0]]}, with the same options.")
@@ -155,11 +153,11 @@ def _joined(words: Sequence[str]) -> list[str]:
 
 
 def _is_command(word: str) -> bool:
-    return any(word in added for added in _FILES.values()) or _question(word) is not None
+    return any(word in commands for commands in _FILES.values()) or _question(word) is not None
 
 
 def _is_table(word: str) -> bool:
-    """Return whether a first word is no command and names a table."""
+    """Return whether the first word names a table instead of a command."""
     if word.startswith("-") or _is_command(word):
         return False
     from dpviz.datasets import builtin_tables
@@ -168,16 +166,16 @@ def _is_table(word: str) -> bool:
 
 
 def _refuse_unknown(word: str) -> None:
-    """Raise where a first word is nothing: the parser would know of commands alone."""
+    """Raise if the first word is unknown; the parser's own message would list commands only."""
     if word.startswith("-") or _is_command(word):
         return
     if Path(word).is_dir():
         raise InvalidTable(
-            f"{printable(word)} is a folder; dpviz takes a command or a table first."
+            f"{printable(word)} is a folder; the first word must be a command or a table."
         )
     from dpviz.datasets import builtin_tables
 
-    commands = [*(c for added in _FILES.values() for c in added), *questions()]
+    commands = [*(c for names in _FILES.values() for c in names), *questions()]
     hint = did_you_mean(word, [*commands, *builtin_tables()])
     raise InvalidTable(
         f"Unknown command, table or file: {printable(word)}{hint}. dpviz --help lists the commands."
@@ -185,18 +183,18 @@ def _refuse_unknown(word: str) -> None:
 
 
 def _run(words: Sequence[str]) -> int:
-    """Run the command that words state."""
+    """Run the command that the words name."""
     if not words:
         build_parser().print_help()
         return 0
-    words = _joined(words)
+    words = _join_command(words)
     first = words[0]
-    # no command: `dpviz mine.csv` is a first look at a table
+    # Without a command, as in `dpviz mine.csv`, print an overview of the table.
     if _is_table(first):
         look = import_module("dpviz.cli.look")
         arguments = build_parser("compare").parse_args(with_negative_numbers(["compare", *words]))
-        found: int = look.look(with_defaults(arguments))
-        return found
+        code: int = look.look(with_defaults(arguments))
+        return code
     _refuse_unknown(first)
     parser = build_parser(first)
     arguments = with_defaults(parser.parse_args(with_negative_numbers(words)))
@@ -207,14 +205,14 @@ def _run(words: Sequence[str]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     words = sys.argv[1:] if argv is None else argv
-    if sys.stdout is None:  # closed before the start: Python opens nothing for it
+    if sys.stdout is None:  # Python sets stdout to None if it was closed before the start.
         print(f"dpviz: {FULL_OR_CLOSED[errno.EBADF]}", file=sys.stderr)
         return 2
     try:
         with ExitStack() as after:
-            # here, so that a full disk or a closed pipe is met where it can be said; help too
+            # Flush here, even after --help, so that a full disk or closed pipe is reported below.
             after.callback(sys.stdout.flush)
-            # plugins before anything is parsed: what they bring is in help and among the choices
+            # Load plugins before parsing, so that the help and the choices include their additions.
             status = _run(with_stdin(with_plugins(words), after))
     except InvalidSetting as error:
         print(f"dpviz: {error.as_option()}", file=sys.stderr)
@@ -226,14 +224,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"dpviz: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        said = FULL_OR_CLOSED.get(error.errno or 0)
-        if said is None and not isinstance(error, BrokenPipeError):
+        message = FULL_OR_CLOSED.get(error.errno or 0)
+        if message is None and not isinstance(error, BrokenPipeError):
             raise
-        # what could not be written would be tried once more at the exit
+        # Send stdout to the null device: Python would otherwise write the rest again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if said is None:  # the reader (head, less) has gone: nobody is left to tell
+        if message is None:  # The program that reads this output has ended, so print nothing.
             return 1
-        print(f"dpviz: {said}", file=sys.stderr)
+        print(f"dpviz: {message}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("dpviz: interrupted", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The commands that ask one question each, written from what its function declares."""
+"""Commands generated from the declarations of public functions, one question each."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from dpviz.studies import Answer
 from dpviz.studies.options import Study, question_of
 
 FORMATS = ("table", "json", "csv", "jsonl")
-"""In which every answer is printed: for people, as one object, or its table by rows."""
+"""Output formats of every answer: text for people, one JSON object, or the table's rows."""
 
-SAVE_HELP = "also keep the answer as FILE, with what made it: dpviz rerun FILE asks it again"
+SAVE_HELP = "also save the answer and its settings as FILE; dpviz rerun FILE computes it again"
 
 
 def add(commands: Commands, function: Any) -> argparse.ArgumentParser:
-    """Add the parser of the command that calls a function of the front door, and return it."""
+    """Add and return the parser of the command that calls a public function."""
     question = question_of(function)
-    # what stands under another command is named by that one's help
+    # A subcommand is listed in the help of its parent command.
     alone: dict[str, Any] = {} if " " in question.word else {"help": question.help}
     parser = commands.add_parser(question.word, description=question.help, **alone)
     params = question.params()
     for cls in question.declared:
-        # several declarations may be one question's, and the base is of one of them
-        based = question.base if isinstance(question.base, cls) else None
-        add_settings(parser, cls, based)
-    # parameters of a mechanism can be said only where there is one
+        # A question may have several classes of settings; the base belongs to only one of them.
+        base = question.base if isinstance(question.base, cls) else None
+        add_settings(parser, cls, base)
+    # Add mechanism parameters only to questions that take a mechanism.
     if {"mechanism", "mechanisms"} & set(params):
         add_set(parser)
     own = inspect.signature(function).parameters
     for action in parser._actions:
-        # a question of a plan needs no table, though it may have one
+        # The table is optional in a question about a planned study.
         if action.dest == "table" and own["table"].default is None:
             action.nargs = "?"
     if "cache" in own:
@@ -53,9 +53,9 @@ def add(commands: Commands, function: Any) -> argparse.ArgumentParser:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="write there and not here"
+        help="write the answer to this file instead of printing it"
         if question.prints_to_out
-        else "also write the table, as FILE.csv or FILE.parquet",
+        else "also write the table to FILE.csv or FILE.parquet",
     )
     parser.add_argument("--save", metavar="FILE", help=SAVE_HELP)
     parser.set_defaults(run=partial(run, function))
@@ -63,55 +63,57 @@ def add(commands: Commands, function: Any) -> argparse.ArgumentParser:
 
 
 def run(function: Any, arguments: argparse.Namespace, **more: Any) -> int:
-    """Ask the question that parsed arguments state, and more keywords; print the answer."""
+    """Call the function with the parsed arguments and extra keywords, and print the answer."""
     question = question_of(function)
     check_places(question, arguments)
-    asked = asked_of(question, arguments)
+    options = asked_of(question, arguments)
     line = Line(question.noun)
     own = inspect.signature(function).parameters
-    watched: dict[str, Any] = {
+    hooks: dict[str, Any] = {
         "progress": line.show,
         "on_estimate": tell_ahead,
         "memory": tell_memory,
     }
     if "cache" in own:
-        watched["cache"] = store_from(arguments.cache)
-    if "table" in asked:
-        # with a bar here; the function would load it without a word
-        fetch_table(asked["table"])
-    given = asked | more | {name: value for name, value in watched.items() if name in own}
+        hooks["cache"] = store_from(arguments.cache)
+    if "table" in options:
+        # Download the table here, to show a progress bar: the function itself would show none.
+        fetch_table(options["table"])
+    values = options | more | {name: value for name, value in hooks.items() if name in own}
     try:
-        found: Answer = function(**given)
+        answer: Answer = function(**values)
     except KeyboardInterrupt:
         if not question.noun:
             raise
         end_progress()
-        store = watched.get("cache")
-        kept = "the same command goes on from there" if store else "nothing is kept without --cache"
-        print(f"dpviz: interrupted after {line.words}; {kept}", file=sys.stderr)
+        store = hooks.get("cache")
+        note = (
+            "the same command continues the run" if store else "no result is saved without --cache"
+        )
+        print(f"dpviz: interrupted after {line.words}; {note}", file=sys.stderr)
         return 130
     end_progress()
-    tell(question, found, arguments, line.words if question.noun else "")
-    return found.status
+    tell(question, answer, arguments, line.words if question.noun else "")
+    return answer.status
 
 
 def asked_of(question: Study, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the keywords that parsed arguments state."""
-    asked: dict[str, Any] = {}
+    """Return the function's keyword arguments from the parsed arguments."""
+    options: dict[str, Any] = {}
     for cls in question.declared:
-        asked |= stated(arguments, cls)
+        options |= stated(arguments, cls)
     assignments = getattr(arguments, "assignments", ())
     if assignments and "mechanism" in question.params():
-        one = parse_variant(asked.get("mechanism", question.default("mechanism")))
-        asked["mechanism"] = varied(one, assignments).text
+        one = parse_variant(options.get("mechanism", question.default("mechanism")))
+        options["mechanism"] = varied(one, assignments).text
     elif assignments:
         for assignment in assignments:
-            asked["mechanisms"] = with_parameter(asked.get("mechanisms", ()), assignment)
-    return asked
+            options["mechanisms"] = with_parameter(options.get("mechanisms", ()), assignment)
+    return options
 
 
 def check_places(question: Study, arguments: argparse.Namespace) -> None:
-    """Raise `InvalidSetting` where a file cannot be written, before any work."""
+    """Raise `InvalidSetting` before any work if a file cannot be written."""
     if arguments.out is not None and not question.prints_to_out:
         check_out(arguments.out)
     elif arguments.out is not None and not Path(arguments.out).resolve().parent.is_dir():
@@ -124,31 +126,31 @@ def table_text(table: pd.DataFrame, kind: str) -> str:
     """Return a table as CSV, or as one JSON object a line."""
     if kind == "csv":
         return csv_text(table)
-    # by the one program for JSON: what it lacks, such as NaN, is null
+    # JSON lacks values such as NaN; the shared JSON writer turns them into null.
     return "".join(
         json.dumps(json.loads(json_text(row)), ensure_ascii=False) + "\n"
         for row in table.to_dict("records")
     )
 
 
-def tell(question: Study, found: Answer, arguments: argparse.Namespace, words: str) -> None:
-    """Print an answer in the format asked for, and write its files."""
+def tell(question: Study, answer: Answer, arguments: argparse.Namespace, words: str) -> None:
+    """Print an answer in the requested format, and write its files."""
     if arguments.format == "json":
-        text = found.to_json() + "\n"
+        text = answer.to_json() + "\n"
     elif arguments.format in ("csv", "jsonl"):
-        text = table_text(found.table(), arguments.format)
-        # beside the rows, so that these can be piped
-        print(found.summary(), file=sys.stderr)
+        text = table_text(answer.table(), arguments.format)
+        # Print the summary to stderr, so that stdout contains only the rows, for piping.
+        print(answer.summary(), file=sys.stderr)
     else:
-        text = found.printed() + "\n"
+        text = answer.printed() + "\n"
     if arguments.out is not None and question.prints_to_out:
         with atomic_write(Path(arguments.out)) as aside:
             aside.write_text(text, encoding="utf-8")
     else:
         print(text, end="")
     if arguments.out is not None and not question.prints_to_out:
-        found.write(arguments.out)
-        counted = f": {words}" if words else ""
-        print(f"{len(found.table())} rows in {arguments.out}{counted}")
+        answer.write(arguments.out)
+        note = f": {words}" if words else ""
+        print(f"{len(answer.table())} rows in {arguments.out}{note}")
     if arguments.save is not None:
-        found.save(arguments.save)
+        answer.save(arguments.save)

@@ -1,4 +1,4 @@
-"""The command ``board``: the board, a report, a script or a notebook as one file."""
+"""The command ``board``: the Explore figure, a report, a script or a notebook as one file."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dpviz.studies.options import Publishing, options_of
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of the command."""
+    """Add the parser of the command ``board``."""
     parser = commands.add_parser(
-        "board", help="write the board as one file that needs no network, or a report of it"
+        "board", help="write Explore's charts as one file that works offline, or a report"
     )
     add_settings(parser)
     add_settings(parser, Publishing)
@@ -27,12 +27,12 @@ def add(commands: Commands) -> None:
         "--out",
         required=True,
         metavar="FILE",
-        help="FILE.html; FILE.py or FILE.ipynb for a script or a notebook that computes the view",
+        help="FILE.html for charts, FILE.py or FILE.ipynb for code that computes the charts",
     )
     parser.add_argument(
         "--report",
         action="store_true",
-        help="write a report to print (settings, board, claims, assumptions, papers) instead",
+        help="write a report to print: settings, charts, claims, assumptions and papers",
     )
     parser.add_argument(
         "--working-view",
@@ -44,8 +44,8 @@ def add(commands: Commands) -> None:
         "--card",
         choices=LEVELS,
         metavar="PERCENT",
-        help="with --report: also what can be published safely, if so much of the structure must "
-        f"be kept ({', '.join(LEVELS)})",
+        help="with --report: also state what can be published safely if at least PERCENT of the "
+        f"structure must be kept ({', '.join(LEVELS)})",
     )
     parser.set_defaults(run=_board)
 
@@ -53,21 +53,21 @@ def add(commands: Commands) -> None:
 def _board(arguments: argparse.Namespace) -> int:
     out = Path(arguments.out)
     if arguments.card is not None and not arguments.report:
-        raise InvalidSetting("card", "given together with --report", arguments.card, "--card")
+        raise InvalidSetting("card", "left out unless --report is given", arguments.card, "--card")
     if out.suffix not in ENDINGS or not out.parent.is_dir():
-        allowed = f"a file in a folder that is there, ending in {', '.join(ENDINGS)}"
-        raise InvalidSetting("out", allowed, arguments.out, "--out")
+        rule = f"a file that ends in {', '.join(ENDINGS)}, in a folder that exists"
+        raise InvalidSetting("out", rule, arguments.out, "--out")
     settings = settings_from(arguments)
-    # after all that is refused: a download is the slowest part
+    # Download only after all checks, because the download is the slowest part.
     fetch_table(settings.table)
-    found = board(
+    view = board(
         settings.table,
         working_view=arguments.working_view,
         progress=Line().show,
         **stated(arguments, Publishing),
         **options_of(settings),
     )
-    found.write(out, report=arguments.report, card=arguments.card)
+    view.write(out, report=arguments.report, card=arguments.card)
     end_progress()
     print(f"{out} ({decimals(out.stat().st_size / 1e6, 2)} MB)")
     return 0

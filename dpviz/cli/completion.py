@@ -1,4 +1,4 @@
-"""The command ``completion``: what a shell needs to complete commands and options."""
+"""The command ``completion``: scripts that let a shell complete commands and options."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ _HOW = {
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of the command."""
+    """Add the parser of the command ``completion``."""
     how = "; ".join(f"in {shell}: {line}" for shell, line in _HOW.items())
-    parser = commands.add_parser("completion", help="print a shell's completion of all commands",
-                                 epilog=f"Put it into your shell's start file: {how}")  # fmt: skip
+    parser = commands.add_parser("completion", help="print a shell script that completes commands",
+                                 epilog=f"Line for your shell's start file: {how}")  # fmt: skip
     parser.add_argument("shell", metavar="SHELL", choices=_HOW, help=", ".join(_HOW))
     parser.set_defaults(run=_completion)
 
 
 def _completion(arguments: argparse.Namespace) -> int:
-    print(_SCRIPTS[arguments.shell](_known()))
+    print(_SCRIPTS[arguments.shell](_completions()))
     return 0
 
 
-def _known() -> dict[str, list[str]]:
-    """Return what may follow each command; under the empty name the commands themselves."""
+def _completions() -> dict[str, list[str]]:
+    """Return the words that may follow each command; the empty key holds the commands."""
     from dpviz.cli import build_parser
 
-    # argparse has no public way to its commands
+    # argparse has no public function that returns its subcommands.
     (action,) = (one for one in build_parser()._actions if one.dest == "command")
     parsers: dict[str, argparse.ArgumentParser] = dict(action.choices or {})
     tables = sorted(builtin_tables())
-    found = {"": sorted({name.partition(" ")[0] for name in parsers})}
+    offers = {"": sorted({name.partition(" ")[0] for name in parsers})}
     for name, parser in parsers.items():
         options = [o for one in parser._actions for o in one.option_strings if o.startswith("--")]
         first = tables if any(one.dest == "table" for one in parser._actions) else []
-        # a command of two words: the second stands among what may follow the first
+        # For a two-word command, complete its second word after its first word.
         above, _, under = name.partition(" ")
         words = [*([under] if under else []), *first, *options, "--plugin"]
-        found[above] = list(dict.fromkeys([*found.get(above, []), *words]))
-    found["--mechanism"] = sorted(all_mechanisms())
-    return found
+        offers[above] = list(dict.fromkeys([*offers.get(above, []), *words]))
+    offers["--mechanism"] = sorted(all_mechanisms())
+    return offers
 
 
-def _cases(known: dict[str, list[str]], line: str) -> str:
+def _cases(offers: dict[str, list[str]], line: str) -> str:
     return "\n".join(
         line.format(name=name, words=shlex.quote(" ".join(words)))
-        for name, words in known.items()
+        for name, words in offers.items()
         if name and not name.startswith("-")
     )
 
 
-def _bash(known: dict[str, list[str]]) -> str:
-    cases = _cases(known, "    {name}) words={words} ;;")
+def _bash(offers: dict[str, list[str]]) -> str:
+    cases = _cases(offers, "    {name}) words={words} ;;")
     return f"""_dpviz() {{
   local words="" last="${{COMP_WORDS[COMP_CWORD-1]}}" here="${{COMP_WORDS[COMP_CWORD]}}"
-  if [ "$COMP_CWORD" -eq 1 ]; then words={shlex.quote(" ".join(known[""]))}
-  elif [ "$last" = "--mechanism" ]; then words={shlex.quote(" ".join(known["--mechanism"]))}
+  if [ "$COMP_CWORD" -eq 1 ]; then words={shlex.quote(" ".join(offers[""]))}
+  elif [ "$last" = "--mechanism" ]; then words={shlex.quote(" ".join(offers["--mechanism"]))}
   else case "${{COMP_WORDS[1]}}" in
 {cases}
   esac; fi
@@ -72,14 +72,14 @@ def _bash(known: dict[str, list[str]]) -> str:
 complete -o filenames -F _dpviz dpviz"""
 
 
-def _zsh(known: dict[str, list[str]]) -> str:
-    # zsh reads bash's completions by a module of its own
-    return f"autoload -Uz bashcompinit && bashcompinit\n{_bash(known)}"
+def _zsh(offers: dict[str, list[str]]) -> str:
+    # zsh can read completions for bash with its module `bashcompinit`.
+    return f"autoload -Uz bashcompinit && bashcompinit\n{_bash(offers)}"
 
 
-def _fish(known: dict[str, list[str]]) -> str:
-    lines = [f"complete -c dpviz -n __fish_use_subcommand -a {shlex.quote(' '.join(known['']))}"]
-    for name, words in known.items():
+def _fish(offers: dict[str, list[str]]) -> str:
+    lines = [f"complete -c dpviz -n __fish_use_subcommand -a {shlex.quote(' '.join(offers['']))}"]
+    for name, words in offers.items():
         if name and not name.startswith("-"):
             here = shlex.quote(f"__fish_seen_subcommand_from {name}")
             lines.append(f"complete -c dpviz -n {here} -a {shlex.quote(' '.join(words))}")

@@ -18,7 +18,7 @@ from dpviz.core.platform import need, server_options
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of the command."""
+    """Add the parsers of ``app`` and ``class``."""
     app = commands.add_parser("app", help="start the dashboard")
     app.add_argument("--port", type=int, help="port on localhost (default 8501)")
     app.add_argument("--headless", action="store_true", help="do not open a browser")
@@ -28,7 +28,7 @@ def add(commands: Commands) -> None:
     room.add_argument(
         "--address",
         metavar="NAME",
-        help="name of this machine for phones; default: its number in the network",
+        help="name under which phones reach this machine; default: its network address",
     )
     room.add_argument(
         "--language", default="en", help="language of the lessons: en or de (default en)"
@@ -37,17 +37,17 @@ def add(commands: Commands) -> None:
 
 
 def _app(arguments: argparse.Namespace) -> int:
-    """Become Streamlit on the app's own files, from any folder."""
-    # this machine alone, unless whoever starts it says otherwise
+    """Start Streamlit on the app's own files, from any folder."""
+    # Accept visits from this computer only, unless the environment sets another address.
     address = None if "STREAMLIT_SERVER_ADDRESS" in os.environ else "localhost"
     return _serve(address, arguments.port, {}, headless=arguments.headless)
 
 
 def proxied() -> dict[str, Any]:
-    """Return how JupyterHub starts the dashboard beside a notebook, for jupyter-server-proxy.
+    """Return how jupyter-server-proxy starts the dashboard beside a JupyterHub notebook.
 
-    The hub lets its user alone pass, and compares the origin of a websocket with its own name. So
-    dpviz answers the proxy as it answers its own machine, and nobody under another name.
+    The hub admits only the notebook's user, and compares the origin of a websocket with its own
+    name. So dpviz treats the proxy as localhost, and refuses every other host name.
     """
     return {
         "command": [sys.executable, "-m", "dpviz", "app", "--headless", "--port", "{port}"],
@@ -57,55 +57,55 @@ def proxied() -> dict[str, Any]:
             "Host": "localhost:{port}",
             "Origin": "http://localhost:{port}",
         },
-        "timeout": 180,  # seconds; a first start compiles what it imports
+        "timeout": 180,  # Wait 3 minutes: a first start compiles all modules.
         "launcher_entry": {"title": "dpviz", "enabled": find_spec("streamlit") is not None},
     }
 
 
 def _class(arguments: argparse.Namespace) -> int:
-    """Open a room on all addresses, without uploads and releases, and say how it is entered."""
+    """Start a classroom server on all addresses, without uploads and releases."""
     from dpviz.lessons.languages import require
     from dpviz.lessons.room import ADDRESS, KEY, NAME, letters
 
     require(arguments.language)
     spoken = "" if arguments.language == "en" else f"&language={arguments.language}"
-    named = arguments.address or _number()
-    # the name is read aloud and opens a phone; the key opens the projector
+    host = arguments.address or _number()
+    # Phones enter with the room's name, read aloud; the projector needs a secret key.
     name, key = letters(), secrets.token_urlsafe(12)
     port = arguments.port
-    _can_serve(port)  # before anybody is told an address
-    hosts = [*filter(None, [os.environ.get("DPVIZ_HOSTS", "")]), named, socket.gethostname()]
-    said = {
+    _can_serve(port)  # Test the port first, before printing any address.
+    hosts = [*filter(None, [os.environ.get("DPVIZ_HOSTS", "")]), host, socket.gethostname()]
+    values = {
         NAME: name,
         KEY: key,
-        ADDRESS: f"{named}:{port}",
+        ADDRESS: f"{host}:{port}",
         "DPVIZ_HOSTS": ",".join(hosts),
         "DPVIZ_UPLOADS": "off",
         "DPVIZ_RELEASE": "off",
     }
-    print(f"Room {name}: phones open http://{named}:{port}/c/{name}")
+    print(f"Room {name}: phones open http://{host}:{port}/c/{name}")
     print(f"Projector: http://localhost:{port}/guide?v=1&present=yes{spoken}&room={key}")
     print(f"In or out: http://localhost:{port}/c/{name}/wall?key={key}{spoken}")
     print("Nothing is stored; the room ends after 3 hours, or with Ctrl+C.", flush=True)
-    return _serve("0.0.0.0", port, said, headless=True)
+    return _serve("0.0.0.0", port, values, headless=True)
 
 
 def _number() -> str:
-    """Return this machine's number in its network; asks nobody."""
+    """Return this machine's network address without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("10.255.255.255", 1))  # chooses a way out and sends nothing
-            found: str = probe.getsockname()[0]
+            probe.connect(("10.255.255.255", 1))  # For UDP, `connect` only selects a route.
+            number: str = probe.getsockname()[0]
         except OSError:
             return "127.0.0.1"
-    return found
+    return number
 
 
-def _serve(address: str | None, port: int | None, said: dict[str, str], *, headless: bool) -> int:
-    """Become the server, with what the environment and these options say."""
+def _serve(address: str | None, port: int | None, values: dict[str, str], *, headless: bool) -> int:
+    """Start the Streamlit server with the environment and these options."""
     _can_serve(port)
-    os.environ.update(said)
-    server_options()  # what it would refuse is said here, and in one line
+    os.environ.update(values)
+    server_options()  # Check the options here, to report errors in one line.
     command = [sys.executable, "-m", "streamlit", "run", str(app_path())]
     if address is not None:
         command += ["--server.address", address]
@@ -113,35 +113,35 @@ def _serve(address: str | None, port: int | None, said: dict[str, str], *, headl
         command += ["--server.port", str(port)]
     if headless:
         command += ["--server.headless", "true"]
-    # BLAS reads this at start only; its threads would fight over small matrices.
+    # BLAS reads this setting only at its start. Its threads slow down work on small matrices.
     environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
     if os.name == "posix":
-        # The server takes this process's place, so that what ends the one ends the other.
+        # Replace this process by the server, so that ending the command also ends the server.
         os.execve(sys.executable, command, environment)
-    return _watched(command, environment)
+    return _run_alone(command, environment)
 
 
 def _can_serve(port: int | None) -> None:
-    """Raise an error unless a server can be started, at a port if one is given."""
+    """Raise an error unless a server can be started, on the given port if there is one."""
     need("streamlit")
     if port is None:
         return
     if not 1 <= port <= 65_535:
         raise InvalidSetting("port", "from 1 to 65535", port, "--port")
     if not _free(port):
-        allowed = "a port that no other program answers at; say another, or end that program"
-        raise InvalidSetting("port", allowed, port, "--port")
+        rule = "a free port; choose another port, or end the program that uses it"
+        raise InvalidSetting("port", rule, port, "--port")
 
 
 def _free(port: int) -> bool:
-    """Return whether nothing listens at a port of this machine."""
+    """Return whether no program listens on a port of this machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def _watched(command: list[str], environment: dict[str, str]) -> int:
-    """Run the server where no program can take the place of another, and end it with this one."""
+def _run_alone(command: list[str], environment: dict[str, str]) -> int:
+    """Run the server as a child process (this system has no exec), and end both together."""
     with subprocess.Popen(command, env=environment) as server:
         try:
             return server.wait()

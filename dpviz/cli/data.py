@@ -14,11 +14,11 @@ from dpviz.report.sentences.phrases import text_table
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of the command."""
+    """Add the parser of the command ``fetch``."""
     fetching = commands.add_parser("fetch", help="download remote data sets")
-    fetching.add_argument("keys", metavar="KEY", nargs="*", help="keys that --list shows, or all")
+    fetching.add_argument("keys", metavar="KEY", nargs="*", help="keys listed by --list, or all")
     fetching.add_argument(
-        "--list", action="store_true", help="list data sets, and which are available"
+        "--list", action="store_true", help="list data sets, and show which are available"
     )
     fetching.set_defaults(run=_fetch)
 
@@ -26,19 +26,19 @@ def add(commands: Commands) -> None:
 def _fetch(arguments: argparse.Namespace) -> int:
     if arguments.list:
         columns = ("key", "at_hand", "n", "d", "papers", "page")
-        shown = [
+        rows = [
             {**row, "at_hand": "yes" if row["at_hand"] else "no"} for row in remote.dataset_rows()
         ]
-        print(text_table(columns, [[str(row[name]) for name in columns] for row in shown]))
+        print(text_table(columns, [[str(row[name]) for name in columns] for row in rows]))
         return 0
-    known = list(remote.sets())
-    chosen = known if "all" in arguments.keys else arguments.keys
-    wrong = [key for key in chosen if key not in known]
-    if wrong or not chosen:
-        given = wrong[0] if wrong else "none"
-        raise InvalidSetting("KEY", f"all or some of {', '.join(known)}", given, "KEY")
+    keys = list(remote.sets())
+    choice = keys if "all" in arguments.keys else arguments.keys
+    wrong = [key for key in choice if key not in keys]
+    if wrong or not choice:
+        entry = wrong[0] if wrong else "none"
+        raise InvalidSetting("KEY", f"all, or one or more of {', '.join(keys)}", entry, "KEY")
     status = 0
-    for key in chosen:  # one that cannot be got does not keep the others away
+    for key in choice:  # If one download fails, continue with the next one.
         try:
             folder = remote.fetch(key, download_progress(key))
             end_progress()
@@ -53,20 +53,20 @@ def _fetch(arguments: argparse.Namespace) -> int:
 
 
 def fetch_table(table: str) -> None:
-    """Get a remote set that is to be read, showing how far its download is."""
+    """Download a remote data set if it is missing, showing progress."""
     if is_remote(table) and not remote.at_hand(table):
         remote.fetch(table, download_progress(table))
         end_progress()
 
 
 def download_progress(key: str) -> remote.OnBytes:
-    """Return what shows a download on stderr."""
+    """Return a function that shows download progress on stderr."""
     line = Line()
 
-    def show(done: int, total: int | None) -> None:
+    def show(size: int, total: int | None) -> None:
         whole = "" if total is None else f" of {decimals(total / 1e6, 1)}"
-        filled = 0 if not total else 20 * done // total
-        bar = "" if total is None else f" [{'#' * filled}{'.' * (20 - filled)}]"
-        line.show(f"{key}{bar} {decimals(done / 1e6, 1)}{whole} MB")
+        blocks = 0 if not total else 20 * size // total
+        bar = "" if total is None else f" [{'#' * blocks}{'.' * (20 - blocks)}]"
+        line.show(f"{key}{bar} {decimals(size / 1e6, 1)}{whole} MB")
 
     return show

@@ -1,6 +1,6 @@
-"""Flags of the command line, written from the declared settings.
+"""Options of the command line, generated from the declared settings.
 
-Every command imports this file, so what takes long is imported where it is used.
+Every command imports this file, so it imports slow modules inside functions.
 """
 
 from __future__ import annotations
@@ -24,37 +24,36 @@ if TYPE_CHECKING:
     from dpviz.simulation.store import Store
 
 Commands: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
-"""What a command's ``add`` adds its parser to."""
+"""The object to which ``add`` of a command adds the command's parser."""
 
 
 _CHOICE = re.compile(r"invalid choice: '(.*?)' \(choose from (.*)\)")
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Errors in one line, exit status 2.
+    """A parser that prints one-line errors and exits with status 2.
 
     Attributes
     ----------
     actions : tuple of str
-        What the first word of a command may be, if it has actions; the first of them is meant
-        where none is named.
+        Actions of a command that has actions; the first action is the default.
     """
 
     actions: tuple[str, ...] = ()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse as argparse does, with the action that is meant."""
-        # `ledger FILE` is short for `ledger show FILE`
+        """Parse as argparse does, after inserting the default action."""
+        # Insert the default action: `ledger FILE` is short for `ledger show FILE`.
         if self.actions and args and args[0] not in (*self.actions, "-h", "--help"):
             args = [self.actions[0], *args]
         return super().parse_known_args(args, namespace)
 
     def print_help(self, file: Any = None) -> None:
-        """Print the help; argparse keeps still where it cannot be written."""
+        """Print the help, and raise if that fails; argparse would stay silent."""
         print(self.format_help(), end="", file=file)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong and what may have been meant, and end."""
+        """Print a one-line error with a suggestion, and exit."""
         self.exit(2, f"dpviz: {message}{self._hint(message)}\n")
 
     def _hint(self, message: str) -> str:
@@ -66,21 +65,21 @@ class OneLineParser(argparse.ArgumentParser):
             return ""
         below = [one.choices for one in self._actions if one.dest == "command"]
         parsers = [parser for choices in below for parser in dict(choices or {}).values()]
-        # options of every command: one typed before its command is a common slip
-        known = {o for one in [self, *parsers] for a in one._actions for o in a.option_strings}
-        return did_you_mean(words.split()[0], sorted(known))
+        # Search the options of every command, as users often type an option before its command.
+        options = {o for one in [self, *parsers] for a in one._actions for o in a.option_strings}
+        return did_you_mean(words.split()[0], sorted(options))
 
 
 def add_table(parser: argparse.ArgumentParser) -> None:
-    """Add the table of a command that reads its bytes and no settings."""
+    """Add the table of a command that reads the file itself and has no settings."""
     words = "built-in table, or the path of a CSV, Parquet or xlsx file"
     parser.add_argument("table", metavar="TABLE", help=words)
     add_sheet(parser)
 
 
 def add_sheet(parser: argparse.ArgumentParser) -> None:
-    """Add the sheet of a table that may be a workbook."""
-    words = "sheet of a workbook; its only one if not given"
+    """Add ``--sheet``, for tables that may be workbooks."""
+    words = "sheet of a workbook; default: the only sheet"
     parser.add_argument("--sheet", metavar="NAME", default="", help=words)
 
 
@@ -89,7 +88,7 @@ def add_settings(
     cls: type[Declared] = Settings,
     base: Declared | None = None,
 ) -> None:
-    """Add one option for every declared setting; the help names the defaults of the base."""
+    """Add one option for every declared setting; the help shows the defaults of ``base``."""
     base = cls() if base is None else base
     groups: dict[str, Any] = {"": parser}
     for name, param in params_of(cls).items():
@@ -104,7 +103,7 @@ def add_settings(
             metavar=_metavar(param),
             action="append" if param.kind == "list" else "store",
             default=None,
-            # argparse formats helps with %, and shares are written with it
+            # argparse uses % as a special character in help texts, so double every percent sign.
             help=f"{param.help}{_default(param, getattr(base, name))}".replace("%", "%%"),
         )
 
@@ -113,18 +112,18 @@ def _default(param: Param, value: Any) -> str:
     if param.required:
         return " Required."
     text = param.format(value) or ("none" if param.choices else "")
-    # what is empty unless given says in its own words what that means, if it means anything
+    # If the default is empty, leave it out: the option's own help text explains it.
     return f" Default: {text}." if text else ""
 
 
 def add_cache(parser: argparse.ArgumentParser) -> None:
-    """Add ``--cache``, the folder of `store_from`."""
+    """Add ``--cache``, the folder that `store_from` opens."""
     from dpviz.simulation.store import default_folder
 
     words = (
-        "folder of finished cells; the same command, run again, continues from them (default "
-        f"{default_folder()}; none keeps nothing). The files hold measurements of the data that "
-        "are not private."
+        "folder for finished simulations, with which the same command continues (default "
+        f"{default_folder()}; with the value none, nothing is saved). The saved files hold "
+        "measurements of the data and are not private."
     )
     parser.add_argument("--cache", default=None, metavar="DIR|none", help=words)
 
@@ -149,21 +148,21 @@ def _metavar(param: Param) -> str:
 
 
 def stated(arguments: argparse.Namespace, cls: type[Declared]) -> dict[str, Any]:
-    """Return the values of declared options that parsed arguments state."""
+    """Return the values of the options that the user typed."""
     values: dict[str, Any] = {}
     for name, param in params_of(cls).items():
-        written = getattr(arguments, name)
-        if written is None:
+        entry = getattr(arguments, name)
+        if entry is None:
             continue
         if param.kind == "list":
-            values[name] = tuple(item for text in written for item in param.parse(text))
+            values[name] = tuple(item for text in entry for item in param.parse(text))
         else:
-            values[name] = param.parse(written)
+            values[name] = param.parse(entry)
     return values
 
 
 def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -> Settings:
-    """Return the settings that parsed arguments state; the base says what they leave out."""
+    """Return the settings from parsed arguments; ``base`` supplies settings not stated."""
     base = Settings() if base is None else base
     values = stated(arguments, type(base))
     for assignment in getattr(arguments, "assignments", ()):
@@ -174,79 +173,79 @@ def settings_from(arguments: argparse.Namespace, base: Settings | None = None) -
 
 
 DEFAULTS = "dpviz.toml"
-"""The file of a folder whose settings are the defaults there."""
+"""Name of a file with default settings for its folder."""
 
 
 def with_defaults(arguments: argparse.Namespace) -> argparse.Namespace:
-    """Return parsed arguments with what `DEFAULTS` says where they say nothing.
+    """Return parsed arguments; `DEFAULTS` supplies options that were not stated.
 
     Raises
     ------
     InvalidSetting
-        If the file cannot be read, or names what is no setting.
+        If the defaults file cannot be read, or contains an unknown setting.
     """
     try:
         with open(DEFAULTS, "rb") as file:
-            given = tomllib.load(file)
+            entries = tomllib.load(file)
     except FileNotFoundError:
         return arguments
     except (OSError, ValueError) as error:
         raise InvalidSetting(DEFAULTS, "a TOML file", str(error), DEFAULTS) from None
     params = params_of(Settings)
-    taken = []
-    for name, value in given.items():
+    keys = []
+    for name, value in entries.items():
         key = name.replace("-", "_")
         if key not in params or key == "table":
-            known = ", ".join(one for one in params if one != "table")
-            raise InvalidSetting("the name", f"one of {known}", name, f"a name in {DEFAULTS}")
-        # what is typed comes before the file, and another command's option says nothing here
+            names = ", ".join(one for one in params if one != "table")
+            raise InvalidSetting("the name", f"one of {names}", name, f"a name in {DEFAULTS}")
+        # Typed options win over a file's values; ignore options that this command does not have.
         if not hasattr(arguments, key) or getattr(arguments, key) is not None:
             continue
         texts = [str(one) for one in value] if isinstance(value, list) else [str(value)]
         setattr(arguments, key, texts if params[key].kind == "list" else ",".join(texts))
-        taken.append(key)
-    if taken:
-        print(f"dpviz: from {DEFAULTS}: {', '.join(taken)}", file=sys.stderr)
+        keys.append(key)
+    if keys:
+        print(f"dpviz: from {DEFAULTS}: {', '.join(keys)}", file=sys.stderr)
     return arguments
 
 
 STDIN = "standard_input"
-"""What a table is called that came by ``-``."""
+"""Name of a table that was read from standard input (``-``)."""
 
 
 def with_stdin(words: Sequence[str], after: ExitStack) -> list[str]:
-    """Return the words with a file in the place of ``-``: the table that stdin brings.
+    """Return the words after replacing ``-`` by a file that holds the table from stdin.
 
     Parameters
     ----------
     words : sequence of str
     after : ExitStack
-        Removes the file.
+        Function that removes the file.
     """
     if "-" not in words:
         return list(words)
-    read = sys.stdin.buffer.read()
+    content = sys.stdin.buffer.read()
     folder = after.enter_context(TemporaryDirectory())
-    # by its first bytes, as a pipe has no name to end in .parquet
-    path = Path(folder) / f"{STDIN}.{'parquet' if read.startswith(b'PAR1') else 'csv'}"
-    path.write_bytes(read)
+    # Recognise Parquet by its first bytes, because piped data has no file name.
+    path = Path(folder) / f"{STDIN}.{'parquet' if content.startswith(b'PAR1') else 'csv'}"
+    path.write_bytes(content)
     return [str(path) if word == "-" else word for word in words]
 
 
 def with_negative_numbers(words: Sequence[str]) -> list[str]:
-    """Return the words with every negative number tied to the option before it.
+    """Return the words after joining every negative number to the option before it.
 
-    argparse takes -1 for a number but -1e-3 and -inf for options, and would then
-    complain of a missing value instead of showing the range.
+    argparse takes -1 for a number but -1e-3 and -inf for options. It would then report a missing
+    value instead of showing the range.
     """
-    tied: list[str] = []
+    words_out: list[str] = []
     for word in words:
-        option = tied[-1] if tied else ""
+        option = words_out[-1] if words_out else ""
         if _is_negative(word) and option.startswith("--") and "=" not in option:
-            tied[-1] = f"{option}={word}"
+            words_out[-1] = f"{option}={word}"
         else:
-            tied.append(word)
-    return tied
+            words_out.append(word)
+    return words_out
 
 
 def _is_negative(word: str) -> bool:
@@ -260,7 +259,7 @@ def _is_negative(word: str) -> bool:
 
 
 def whole_number(name: str, text: str, low: int, high: int) -> int:
-    """Return the whole number that an option states; its flag is the name with two dashes."""
+    """Return the whole number that the user typed for ``--name``."""
     flag = f"--{name}"
     param = Param(name, "integer", None, name, "", flag, low=low, high=high)
     value: int = param.parse(text)
@@ -268,7 +267,7 @@ def whole_number(name: str, text: str, low: int, high: int) -> int:
 
 
 def store_from(folder: str | None) -> Store | None:
-    """Return where to keep finished cells; a default folder that cannot be written is none."""
+    """Return the store of finished results; None if the default folder cannot be written."""
     from dpviz.simulation.store import Store, default_folder
 
     if folder == "none":
@@ -279,8 +278,8 @@ def store_from(folder: str | None) -> Store | None:
         return Store(default_folder())
     except InvalidSetting:
         print(
-            "dpviz: finished cells are not kept, as the default folder for them cannot be "
-            "written; --cache names another",
+            "dpviz: finished simulations are not saved, because the default folder cannot be "
+            "written; choose another folder with --cache",
             file=sys.stderr,
         )
         return None

@@ -27,41 +27,45 @@ from dpviz.studies.reproduce import Reproduced, coverage, reproduce
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of the command."""
+    """Add the parser of the command ``reproduce``."""
     redoing = commands.add_parser(
-        "reproduce", help="redo the papers' tables and figures, reported beside measured"
+        "reproduce",
+        help="repeat the papers' tables and figures, and compare printed with measured numbers",
     )
     redoing.add_argument(
-        "experiment", metavar="EXPERIMENT", nargs="?", help="a key that --list shows, or all"
+        "experiment", metavar="EXPERIMENT", nargs="?", help="all, or a key printed by --list"
     )
     redoing.add_argument("--list", action="store_true", help="list the experiments and their data")
     redoing.add_argument(
         "--summary",
         action="store_true",
-        help="print one answer for every claim that the papers print, without running anything",
+        help="print our answer to every claim of the papers, without running anything",
     )
     redoing.add_argument(
         "--format",
         choices=("table", "json", "latex"),
         default="table",
-        help="of --summary and --list; latex, of --summary, is a table that an author can paste",
+        help="format of --summary and --list; latex (for --summary only) is a table to paste into "
+        "a paper",
     )
-    redoing.add_argument("--quick", action="store_true", help="few runs, in seconds each")
+    redoing.add_argument("--quick", action="store_true", help="make few runs, which takes seconds")
     redoing.add_argument("--out", metavar="DIR", help="folder for the report's files")
     redoing.add_argument(
-        "--seed", default="0", help="same seed, same bytes on the same machine (default 0)"
+        "--seed",
+        default="0",
+        help="random seed; the same seed gives the same bytes on the same machine (default 0)",
     )
     redoing.add_argument("--workers", default="1", metavar="N", help="processes (default 1)")
     redoing.add_argument(
         "--download",
         action="store_true",
-        help="download missing data sets; without it their parts are left out",
+        help="download missing data sets; without this option, parts that need them are left out",
     )
     redoing.add_argument(
         "--cache",
         metavar="DIR|none",
-        help="folder of finished parts; the same command, run again, continues from them (default "
-        f"{default_folder()}; none keeps nothing)",
+        help="folder for finished parts, with which the same command continues (default "
+        f"{default_folder()}; with the value none, nothing is saved)",
     )
     redoing.set_defaults(run=_reproduce)
 
@@ -71,61 +75,61 @@ def _reproduce(arguments: argparse.Namespace) -> int:
         _list(arguments.format)
         return 0
     if arguments.summary:
-        said = coverage(arguments.experiment, store_from(arguments.cache))
-        shown = {"json": said.to_json, "latex": said.latex, "table": said.printed}
-        print(shown[arguments.format]())
+        answer = coverage(arguments.experiment, store_from(arguments.cache))
+        printers = {"json": answer.to_json, "latex": answer.latex, "table": answer.printed}
+        print(printers[arguments.format]())
         return 0
-    # an unknown key is refused before the folder is asked for
-    chosen = _chosen(arguments.experiment)
-    # all that can be refused is, before a folder is made or a byte loaded
-    asked = {
+    # Refuse an unknown experiment before checking the folder.
+    items = _experiments_of(arguments.experiment)
+    # Check all arguments before creating a folder or downloading anything.
+    options = {
         "quick": arguments.quick,
         "seed": params_of(Settings)["seed"].parse(arguments.seed),
         "workers": whole_number("workers", arguments.workers, *WORKERS_RANGE),
         "cache": store_from(arguments.cache),
     }
     folder = _folder(arguments.out)
-    for item in chosen:
-        # one experiment's data at a time: the first can run while others are still away
+    for item in items:
+        # Download the data of one experiment at a time, so that the first can start early.
         for name in absent_data(item) if arguments.download else ():
             remote.fetch(name, download_progress(name))
             end_progress()
-        if not _redone(item, asked, folder):
-            # as a shell says of what an interrupt ended
+        if not _redone(item, options, folder):
+            # 130 is the usual exit status after Ctrl-C.
             return 130
     return 0
 
 
 def _list(form: str) -> None:
-    """Print the experiments, and which of their data are absent."""
+    """Print the experiments, and which of their data sets are absent."""
     if form == "latex":
-        raise InvalidSetting("format", "table or json where --list is said", form, "--format")
+        raise InvalidSetting("format", "table or json when --list is used", form, "--format")
     header = ("key", "paper", "place", "title")
-    told, rows = [], []
+    entries, rows = [], []
     for key, item in experiments().items():
         cells = (key, item.info.paper, item.info.place, item.info.title)
         data, absent = list(item.data()), absent_data(item)
-        told.append({**dict(zip(header, cells, strict=True)), "data": data, "absent": [*absent]})
+        entries.append({**dict(zip(header, cells, strict=True)), "data": data, "absent": [*absent]})
         needs = [f"{name} (absent)" if name in absent else name for name in data]
         rows.append([*cells, ", ".join(needs) or "-"])
     if form == "json":
-        print(json_text(told))
+        print(json_text(entries))
     else:
         print(text_table((*header, "data"), rows))
 
 
-def _chosen(key: str | None) -> list[Experiment]:
+def _experiments_of(key: str | None) -> list[Experiment]:
     if key is None:
-        raise InvalidSetting("experiment", "a key that --list shows, or all", "", "EXPERIMENT")
+        raise InvalidSetting("experiment", "all, or a key printed by --list", "", "EXPERIMENT")
     return list(experiments().values()) if key == "all" else [experiment(key)]
 
 
 def _folder(out: str | None) -> Path:
-    """Return the folder for the report's files, made where it is not there."""
+    """Return the folder for the report's files, created if missing."""
     if out is None or not Path(out).resolve().parent.is_dir():
-        given = "none" if out is None else out
+        text = "none" if out is None else out
         raise InvalidSetting(
-            "out", "a folder, or one to be made in one that exists", given, "--out"
+            "out", "a folder, or a new folder in a folder that exists", text, "--out"
         )
     folder = Path(out)
     try:
@@ -135,31 +139,31 @@ def _folder(out: str | None) -> Path:
     return folder
 
 
-def _redone(item: Experiment, asked: Mapping[str, Any], folder: Path) -> bool:
-    """Run one experiment, write its files, print its lines; return whether it came to its end."""
+def _redone(item: Experiment, options: Mapping[str, Any], folder: Path) -> bool:
+    """Run one experiment, write its files and print its lines; return whether it finished."""
     line = Line("part")
     try:
-        answer = reproduce(item.key, **asked, progress=line.show)
+        answer = reproduce(item.key, **options, progress=line.show)
     except KeyboardInterrupt:
         end_progress()
-        kept = "the same command goes on from there" if asked["cache"] else "nothing is kept"
-        print(f"dpviz: {item.key} interrupted after {line.words}; {kept}", file=sys.stderr)
+        note = "the same command continues the run" if options["cache"] else "no result was saved"
+        print(f"dpviz: {item.key} interrupted after {line.words}; {note}", file=sys.stderr)
         return False
     end_progress()
     assert isinstance(answer, Reproduced)
-    found = answer.found
-    # the pictures load Plotly, which a list of experiments does not need
+    findings = answer.found
+    # Import charts here: they load Plotly, which is slow and is not needed to list experiments.
     from dpviz.report.figures.reproduction import write_report
 
-    files = write_report(found, folder)
-    print(f"{item.key}: {line.words}; {len(found.lines)} lines in {files[0]}")
-    print(f"  {tally(found.claims)}")
-    for claim in found.claims:
+    files = write_report(findings, folder)
+    print(f"{item.key}: {line.words}; {len(findings.lines)} lines in {files[0]}")
+    print(f"  {tally(findings.claims)}")
+    for claim in findings.claims:
         print(f"  {claim.place}: {claim.item}: {claim.answer}. {claim.reason}")
-    for name in found.absent:
+    for name in findings.absent:
         print(f"note: {remote.missing(name)}")
-    for row in found.lines:
-        stated = f", reported {row.reported}" if row.reported else ""
-        measured = f", measured {row.measured}" if row.measured else ""
-        print(f"  {row.panel}: {row.item}{stated}{measured}: {row.agreement}")
+    for row in findings.lines:
+        paper_value = f", reported {row.reported}" if row.reported else ""
+        value = f", measured {row.measured}" if row.measured else ""
+        print(f"  {row.panel}: {row.item}{paper_value}{value}: {row.agreement}")
     return True

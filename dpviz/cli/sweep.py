@@ -17,31 +17,31 @@ from dpviz.studies.sweep import sweep
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of the command."""
+    """Add the parser of the command ``sweep``."""
     sweeping = asking.add(commands, sweep)
     sweeping.add_argument(
         "--over",
         action="append",
         required=True,
         metavar="|".join(AXES),
-        help="Option to vary; repeatable, each followed by its --values.",
+        help="Option to vary; repeatable, with one --values for each option.",
     )
     sweeping.add_argument(
         "--values",
         action="append",
         required=True,
         metavar="A,B,C",
-        help="Values, or low:high:count for a range spaced on a logarithmic scale.",
+        help="Values of the option, or low:high:count for a range spaced on a logarithmic scale.",
     )
     sweeping.add_argument(
-        "--workers", default="1", metavar="N", help="processes that run cells (default 1)"
+        "--workers", default="1", metavar="N", help="number of processes that simulate (default 1)"
     )
     sweeping.add_argument(
         "--scheduler",
         metavar="ADDRESS",
-        help="a Dask scheduler, such as tcp://host:8786, whose workers run cells instead",
+        help="address of a Dask scheduler, such as tcp://host:8786, whose workers simulate",
     )
-    # rows are printed, to be piped, but where a file takes them
+    # Print rows to stdout, for piping, unless --out names a file for them.
     sweeping.set_defaults(run=_sweep, format=None)
 
 
@@ -49,13 +49,13 @@ def _sweep(arguments: argparse.Namespace) -> int:
     if len(arguments.over) != len(arguments.values):
         raise InvalidSetting(
             "values",
-            "given once for each --over",
+            "given as often as --over",
             f"{len(arguments.over)} --over and {len(arguments.values)} --values",
             "--values",
         )
     over: dict[str, list[Any]] = {}
     for axis, text in zip(arguments.over, arguments.values, strict=True):
-        # an axis may be given more than once: its values are added up
+        # If an axis is given more than once, its values are combined.
         over.setdefault(axis, []).extend(parse_values(axis, text))
     arguments.format = arguments.format or ("csv" if arguments.out is None else "table")
     workers = whole_number("workers", arguments.workers, *WORKERS_RANGE)
@@ -65,7 +65,7 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def _cluster(scheduler: str | None) -> Iterator[Executor | None]:
-    """Connect to a Dask scheduler, if one is given."""
+    """Connect to a Dask scheduler, if an address is given."""
     if scheduler is None:
         yield None
         return
@@ -74,7 +74,7 @@ def _cluster(scheduler: str | None) -> Iterator[Executor | None]:
     except ImportError:
         raise InvalidSetting(
             "scheduler",
-            'given where Dask is installed (python -m pip install "dask[dataframe,distributed]")',
+            'left out without Dask: python -m pip install "dask[dataframe,distributed]"',
             scheduler,
             "--scheduler",
         ) from None

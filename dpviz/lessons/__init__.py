@@ -1,4 +1,4 @@
-"""Lessons, the glossary and a stakeholder's questions: numbers computed, nothing typed."""
+"""Lessons, glossary and a stakeholder's questions; every number is computed, not typed."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ __all__ = ["Lesson", "Question", "ShownQuestion", "State", "Step", "course", "le
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: every page reads a stakeholder's answers, and lessons bring audits with them.
+    # Import on demand: every page needs this package, but lessons also import slow audits.
     if name in __all__:
         return getattr(import_module("dpviz.lessons.lesson"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 OWN = "DPVIZ_LESSONS"
-"""Names the folder of a teacher's own lessons; they follow the course."""
+"""Environment variable for the folder of a teacher's own lessons, listed after the course."""
 
 
 @cache
 def course() -> tuple[Lesson, ...]:
-    """Return the lessons that come along, in their order: each file of the folder is one."""
+    """Return the built-in lessons in order: one for each file of the ``scripts`` folder."""
     from dpviz.lessons.script import FOLDER, read_folder
 
     return read_folder(FOLDER)
@@ -36,19 +36,19 @@ def course() -> tuple[Lesson, ...]:
 
 @cache
 def lessons(language: str = "en") -> tuple[Lesson, ...]:
-    """Return the course, and after it a teacher's own lessons.
+    """Return the built-in course, followed by the teacher's own lessons.
 
     Parameters
     ----------
     language : str
-        Of the course, one of `dpviz.lessons.languages.names`; own lessons stay as they are written.
+        Language of the course, in `dpviz.lessons.languages.names`; own lessons stay as written.
 
     Raises
     ------
     InvalidSetting
-        If there is no such language.
+        If the language is not available.
     dpviz.lessons.script.InvalidLesson
-        If the folder that `OWN` names has a file that is none.
+        If the folder that the variable `OWN` names holds a file that is not a lesson.
     """
     from dpviz.lessons.languages import require, translated
     from dpviz.lessons.script import read_folder

@@ -1,6 +1,6 @@
-"""Who plays in lessons: mechanisms, by what they say of themselves, and the invented class.
+"""Mechanisms for lessons, chosen by their declared properties, and the synthetic class.
 
-The class is a cloud in space, seen from where it is widest: that view is its PCA picture.
+The class is a point cloud in 3-D. Its PCA projection is the view in which the cloud is widest.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ _N, _D = 1_000, 4
 _GOOD = (Verdict.HOLDS, Verdict.LOOSE)
 
 
-def _used(mechanism: Mechanism, domain: Domain) -> float:
-    """Return the epsilon that a claim which holds makes use of, 0 where it does not hold."""
+def _used_epsilon(mechanism: Mechanism, domain: Domain) -> float:
+    """Return the epsilon that a mechanism uses if its claim holds, and 0 otherwise."""
     problem = Problem(_N, _D, 1, Relation.REPLACE, domain)
     if mechanism.why_not(problem, _BUDGET) is not None:
         return 0.0
-    spent = mechanism.spent(problem, _BUDGET)
-    if spent is None or mechanism.judged(problem, _BUDGET, spent).verdict not in _GOOD:
+    loss = mechanism.spent(problem, _BUDGET)
+    if loss is None or mechanism.judged(problem, _BUDGET, loss).verdict not in _GOOD:
         return 0.0
-    return spent.epsilon
+    return loss.epsilon
 
 
 @cache
 def plain() -> AdditiveMechanism:
-    """Return the additive mechanism with a delta that uses its whole budget."""
-    found = [
+    """Return the additive (epsilon, delta) mechanism that uses its whole budget."""
+    mechanisms = [
         mechanism
         for mechanism in (cls() for cls in all_mechanisms().values())
         if mechanism.info.featured
         and mechanism.info.guarantee == "approximate"
         and isinstance(mechanism, AdditiveMechanism)
     ]
-    return max(found, key=lambda mechanism: _used(mechanism, Domain.ball(_D)))
+    return max(mechanisms, key=lambda mechanism: _used_epsilon(mechanism, Domain.ball(_D)))
 
 
 @cache
 def shaped() -> Mechanism:
-    """Return the mechanism with a delta that follows the allocation and uses its whole budget."""
-    found = [
+    """Return the (epsilon, delta) mechanism that follows allocations and uses its whole budget."""
+    mechanisms = [
         mechanism
         for mechanism in (cls() for cls in all_mechanisms().values())
         if mechanism.follows_allocation
         and mechanism.info.guarantee == "approximate"
         and mechanism.info.release == "matrix"
     ]
-    # on the ball no shape of noise follows the shares
-    return max(found, key=lambda mechanism: _used(mechanism, Domain.box(_D)))
+    # With an L2-norm bound on rows, the noise does not depend on the allocation.
+    return max(mechanisms, key=lambda mechanism: _used_epsilon(mechanism, Domain.box(_D)))
 
 
 def pure() -> AdditiveMechanism:
-    """Return the additive mechanism without a delta whose claim is proved."""
+    """Return the additive mechanism whose pure-epsilon claim is proved."""
     return repaired_cone()
 
 
@@ -72,24 +72,24 @@ def published() -> AdditiveMechanism:
 
 
 _REACH = 2.5
-"""Hours of the row bound that the class is prepared with; a longer row is shortened to it."""
+"""Row-norm bound of the class's preparation, in hours; a longer row is clipped to this length."""
 
 _IN_THE_DISK = ("sport", "phone")
 
 
 @dataclass(frozen=True, eq=False)
 class Cloud:
-    """The class round its own mean, and its exact components.
+    """The synthetic class centred on its own mean, with its exact components.
 
     Attributes
     ----------
     features : tuple of str
     rows : ndarray of shape (people, 3)
-        Hours a day less their mean; the last is hers.
+        Hours a day minus the mean of the class; the last row is the target.
     components : ndarray of shape (3, 3)
-        In columns, the one along which the rows spread most first.
+        Components as columns, in descending order of variance.
     kept : float
-        The share of the variance that a picture of the first two shows.
+        Share of the variance that a projection on the first two components keeps.
     """
 
     features: tuple[str, ...]
@@ -99,23 +99,23 @@ class Cloud:
 
 
 def cloud() -> Cloud:
-    """Return the class as a cloud."""
+    """Return the synthetic class as a 3-D point cloud."""
     features, rows = the_class()
-    # exact, as the class is invented: no release is behind this picture
-    centred = rows - rows.mean(axis=0)
-    _, lengths, turned = np.linalg.svd(centred, full_matrices=False)
+    # This chart shows exact values, because the class is synthetic: nothing must be protected.
+    deviations = rows - rows.mean(axis=0)
+    _, lengths, axes = np.linalg.svd(deviations, full_matrices=False)
     spread = np.square(lengths)
-    return Cloud(features, centred, turned.T, float(spread[:2].sum() / spread.sum()))
+    return Cloud(features, deviations, axes.T, float(spread[:2].sum() / spread.sum()))
 
 
 def in_the_disk() -> FloatArray:
-    """Return two features of the class as a release sees them, shape (people, 2), hers last.
+    """Return two prepared features of the class, shape (people, 2); the target's row is last.
 
-    Centred on what is typical, shortened to the row bound, in units of it: each row is in the unit
-    disk, and nothing about this preparation comes from the rows.
+    Rows are centred on typical values, divided by the row-norm bound and clipped to the unit disk.
+    Nothing in this preparation depends on the rows.
     """
     features, rows = the_class()
-    chosen = [features.index(name) for name in _IN_THE_DISK]
-    centred = (rows[:, chosen] - TYPICAL[chosen]) / _REACH
-    shortened: FloatArray = centred / np.maximum(1.0, np.linalg.norm(centred, axis=1))[:, None]
-    return shortened
+    columns = [features.index(name) for name in _IN_THE_DISK]
+    offsets = (rows[:, columns] - TYPICAL[columns]) / _REACH
+    inner: FloatArray = offsets / np.maximum(1.0, np.linalg.norm(offsets, axis=1))[:, None]
+    return inner

@@ -1,8 +1,9 @@
-"""A dozen terms: one sentence and one picture each, both computed."""
+"""A dozen terms, each with one sentence and one chart; numbers and charts are computed."""
 
 from __future__ import annotations
 
 import math
+import re
 import string
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from dpviz.accounting.sensitivity import frobenius
 from dpviz.auditing.attack import both_worlds, worlds_at
 from dpviz.core.arrays import FloatArray
 from dpviz.core.number_text import numeral, percent
-from dpviz.core.params import format_number
+from dpviz.core.params import format_number, params_of
 from dpviz.core.parts import PurePart
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.quantity import Quantity
@@ -33,7 +34,7 @@ _RELEASES = 4
 
 
 def _digits() -> Settings:
-    """Return the setting of most numbers; its mechanism is found when the first is asked for."""
+    """Return the settings behind most numbers; look up the mechanism only when it is needed."""
     return Settings(table="digits", delta=DELTA, k=COMPONENTS, trials=20, mechanisms=(plain().key,))
 
 
@@ -43,15 +44,15 @@ def _iris() -> Settings:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One thing drawn in a picture.
+    """One layer of a chart.
 
     Attributes
     ----------
     kind : str
-        ``dots``, ``line`` or ``bars``.
+        Kind of mark: ``dots``, ``line`` or ``bars``.
     x, y : ndarray of shape (points,)
     tone : str
-        ``main``, ``other`` or ``faint``.
+        Emphasis: ``main``, ``other`` or ``faint``.
     """
 
     kind: str
@@ -62,21 +63,21 @@ class Layer:
 
 @dataclass(frozen=True)
 class Term:
-    """One term.
+    """One glossary term.
 
     Attributes
     ----------
     key, word, sentence : str
-        What a link names it, what it is called, and what it means; ``{name}`` is computed.
+        Name in links, name in texts, and definition; each ``{name}`` in a definition is computed.
     picture : callable
-        To the layers of its picture.
+        Function that returns the layers of the term's chart.
     shows : str
-        What the picture shows, in a phrase.
+        The content of the chart, in a phrase.
     numbers : mapping of str to callable
     also : tuple of str
-        What texts call it besides ``word``.
+        Other names of the term in texts, besides ``word``.
     space : bool
-        Whether both axes of the picture are features: a unit is then as long across as up.
+        Whether both axes show features, so that both need the same scale.
     """
 
     key: str
@@ -90,12 +91,12 @@ class Term:
 
     @cached_property
     def said(self) -> str:
-        """The sentence with its numbers."""
+        """The definition with its numbers filled in."""
         names = {name for _, name, _, _ in string.Formatter().parse(self.sentence) if name}
         return self.sentence.format(**{name: self.numbers[name]() for name in names})
 
 
-# Pictures --------------------------------------------------------------------------
+# Charts ----------------------------------------------------------------------------
 
 
 def _epsilon() -> tuple[Layer, ...]:
@@ -125,27 +126,27 @@ def _neighbours() -> tuple[Layer, ...]:
 
 
 def worst(turn: float) -> float:
-    """Return how far nA moves when a unit row is replaced by one turned by an angle."""
+    """Return the Frobenius norm of the change in nA when a unit row turns by an angle."""
     first, second = np.array([1.0, 0.0]), np.array([math.cos(turn), math.sin(turn)])
     return float(np.linalg.norm(np.outer(first, first) - np.outer(second, second)))
 
 
 def _sensitivity() -> tuple[Layer, ...]:
-    # a half turn: beyond it a row comes round to its own direction
+    # Stop after 180 degrees, because the row then lies on its original line again.
     turns = np.linspace(0, math.pi, 90)
-    moved = np.array([worst(float(turn)) for turn in turns])
+    shifts = np.array([worst(float(turn)) for turn in turns])
     top = np.full_like(turns, _largest())
-    return Layer("line", turns, top, "faint"), Layer("line", turns, moved)
+    return Layer("line", turns, top, "faint"), Layer("line", turns, shifts)
 
 
 def _largest() -> float:
-    # of nA, as `worst` is: the bound that mechanisms calibrate by and not one of its own
+    # Scale to nA, as `worst` does, and use the bound with which mechanisms calibrate noise.
     return frobenius(Problem(100, 2, 1, Relation.REPLACE, Domain.ball(2))) * 100
 
 
 def _noise() -> tuple[Layer, ...]:
     epsilons = np.geomspace(0.1, 10, 60)
-    # exact at every epsilon, as mechanisms calibrate it
+    # Use the exact standard deviation at every epsilon, as mechanisms do.
     stds = np.array([noise_std(Budget(float(epsilon), DELTA)) for epsilon in epsilons])
     return (Layer("line", np.log10(epsilons), np.log10(stds)),)
 
@@ -154,12 +155,12 @@ def _component() -> tuple[Layer, ...]:
     table = table_of(_iris())
     rows = table.moment_with_rows.rows
     assert rows is not None
-    shown = rows[:, [0, 2]]
-    _, vectors = np.linalg.eigh(shown.T @ shown)
-    # both ways, as a component has no sign
-    along = np.array([-1.0, 1.0]) * float(np.linalg.norm(shown, axis=1).max())
+    plane = rows[:, [0, 2]]
+    _, vectors = np.linalg.eigh(plane.T @ plane)
+    # Show the line in both directions, because a component has no sign.
+    along = np.array([-1.0, 1.0]) * float(np.linalg.norm(plane, axis=1).max())
     return (
-        Layer("dots", shown[:, 0], shown[:, 1], "faint"),
+        Layer("dots", plane[:, 0], plane[:, 1], "faint"),
         Layer("line", along * vectors[0, -1], along * vectors[1, -1]),
     )
 
@@ -169,8 +170,19 @@ def _spectrum() -> tuple[Layer, ...]:
     return (Layer("bars", np.arange(1.0, 16.0), values),)
 
 
+def _gap() -> tuple[Layer, ...]:
+    (bars,) = _spectrum()
+    ends = bars.y[COMPONENTS - 1 : COMPONENTS + 1]
+    return bars, *(Layer("line", np.array([2.0, 3.0]), np.full(2, end), "other") for end in ends)
+
+
+def _gap_share() -> float:
+    moment = table_of(_digits()).moment
+    return -float(np.diff(moment.eigenvalues)[COMPONENTS - 1]) / moment.total
+
+
 def _digits_noise() -> FreeNoise:
-    """Return the law of the exact Gaussian's noise on digits."""
+    """Return the distribution of the exact Gaussian's noise on the digits table."""
     table = table_of(_digits())
     calibration = plain().calibrate(table.problem(_digits()), table.budget(_digits()))
     noise = plain().free_noise(calibration)
@@ -189,8 +201,8 @@ def _edge() -> tuple[Layer, ...]:
 
 def _recovery() -> tuple[Layer, ...]:
     epsilons = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-    seen = [float(recovery(replace(_digits(), epsilon=e), plain().key).mean()) for e in epsilons]
-    return (Layer("line", np.log10(epsilons), np.array(seen)),)
+    shares = [float(recovery(replace(_digits(), epsilon=e), plain().key).mean()) for e in epsilons]
+    return (Layer("line", np.log10(epsilons), np.array(shares)),)
 
 
 def _bounded() -> tuple[Layer, ...]:
@@ -198,20 +210,20 @@ def _bounded() -> tuple[Layer, ...]:
     rows = rng.normal(size=(40, 2)) * 0.7
     lengths = np.linalg.norm(rows, axis=1)
     inside = lengths <= 1
-    shortened = rows[~inside] / lengths[~inside][:, None]
+    clipped_rows = rows[~inside] / lengths[~inside][:, None]
     turn = np.linspace(0, 2 * math.pi, 120)
     return (
         Layer("line", np.cos(turn), np.sin(turn), "faint"),
         Layer("dots", rows[inside, 0], rows[inside, 1]),
         Layer("dots", rows[~inside, 0], rows[~inside, 1], "faint"),
-        Layer("dots", shortened[:, 0], shortened[:, 1], "other"),
+        Layer("dots", clipped_rows[:, 0], clipped_rows[:, 1], "other"),
     )
 
 
 @cache
 def composed(releases: int) -> Quantity:
-    """Return how often a balanced guesser finds somebody after so many pure releases."""
-    # composed by the account that ledgers use, and not by adding up
+    """Return how often an attacker who names both tables equally often is right after releases."""
+    # Use the accounting of the ledgers instead of adding up the epsilons of all releases.
     parts = (PurePart(ONE, pure().key),) * releases
     return both_worlds(accounting.spent(parts, Budget(ONE)))
 
@@ -223,31 +235,37 @@ def _composition() -> tuple[Layer, ...]:
 
 def _worlds() -> tuple[Layer, ...]:
     epsilons = np.linspace(0, 6, 60)
-    seen = [worlds_at(float(e)) for e in epsilons]
+    bounds = [worlds_at(float(e)) for e in epsilons]
     return (
-        Layer("line", epsilons, np.array([one.value for one in seen])),
-        Layer("line", epsilons, np.array([one.rest.value for one in seen]), "other"),
+        Layer("line", epsilons, np.array([one.value for one in bounds])),
+        Layer("line", epsilons, np.array([one.rest.value for one in bounds]), "other"),
     )
 
 
 _ONE_WORLD = worlds_at(ONE)
 
+
+def _setting(name: str, sentences: int = 1) -> str:
+    """Return the first sentences of a setting's help, so that tooltip and glossary agree."""
+    help_text: str = params_of(Settings)[name].help
+    return " ".join(re.split(r"(?<=\.) ", help_text)[:sentences])
+
+
 TERMS: tuple[Term, ...] = (
     Term(
         "epsilon",
         "epsilon",
-        "Epsilon limits how much one person's row can change the odds of any guess. At "
-        "epsilon {one} the odds change by a factor of at most {factor}.",
+        _setting("epsilon") + " At epsilon {one} the odds change by a factor of at most {factor}.",
         _epsilon,
-        "what is released with a person and without, under Laplace noise",
+        "what is released with a person and without the person, under Laplace noise",
         {"one": lambda: format_number(ONE), "factor": lambda: numeral(math.exp(ONE))},
     ),
     Term(
         "delta",
         "delta",
-        "Extra probability allowed beyond epsilon. With the same noise, a larger delta gives "
-        "a smaller epsilon. At delta {delta} odds pass twice the factor of epsilon in at most "
-        "{twice} of releases.",
+        _setting("delta")
+        + " With the same noise, a larger delta gives a smaller epsilon. At delta {delta} the odds "
+        "grow by more than twice what epsilon allows in at most {twice} of releases.",
         _profile,
         "delta, on a logarithmic scale, against epsilon, for one amount of Gaussian noise",
         {
@@ -258,10 +276,9 @@ TERMS: tuple[Term, ...] = (
     Term(
         "neighbours",
         "neighbours",
-        "Two tables that differ in one person's row: replaced by any other row, or set to zero "
-        "(zero-out).",
+        _setting("relation", 3),
         _neighbours,
-        "the same people, and one of them in two places",
+        "two neighbouring tables: the same people, and one person in two places",
         also=("neighbour", "neighbouring", "zero-out"),
         space=True,
     ),
@@ -271,7 +288,7 @@ TERMS: tuple[Term, ...] = (
         "How far one person can move the computed result. Replacing a row of length one moves "
         "the sum of squares by at most {most}.",
         _sensitivity,
-        "how far it moves against the angle between the two rows, and the most",
+        "how far the result moves against the angle between the two rows, and the most",
         {"most": lambda: numeral(_largest(), 3)},
     ),
     Term(
@@ -301,8 +318,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "eigenspectrum",
         "eigenspectrum",
-        "The variances along the components, from the largest down: the first {k} of digits hold "
-        "{share} of all.",
+        "The variances along the components, from largest to smallest. The first {k} components "
+        "of digits hold {share} of all variance.",
         _spectrum,
         "the largest variances of digits",
         {
@@ -315,11 +332,21 @@ TERMS: tuple[Term, ...] = (
         also=("spectrum",),
     ),
     Term(
+        "eigengap",
+        "eigengap",
+        "The difference between two consecutive variances of the spectrum. Noise that is larger "
+        "than the eigengap mixes the two components. For digits the gap after component {k} is "
+        "{share} of all variance.",
+        _gap,
+        "the largest variances of digits, and the gap after the last released component",
+        {"k": lambda: str(COMPONENTS), "share": lambda: percent(_gap_share())},
+    ),
+    Term(
         "noise-edge",
         "noise edge",
         "The largest variance that pure noise would show. Components below the threshold, "
-        "{half} of the edge for Gaussian noise, are lost. At the edge a component overlaps "
-        "the true one by {found} (squared).",
+        "{half} of the edge for Gaussian noise, are lost. At the edge, the squared overlap "
+        "of a component with the true component is {found}.",
         _edge,
         "variances of digits, the noise edge at epsilon one and, below it, the threshold",
         {
@@ -330,12 +357,11 @@ TERMS: tuple[Term, ...] = (
     Term(
         "recovery",
         "recovery",
-        "Share of the structure that is kept: zero for a random subspace and {whole} for the "
-        "exact one. For digits at epsilon {one} it is {seen}.",
+        "Share of the structure that is kept: none for a random subspace, all for the exact "
+        "subspace. For digits at epsilon {one} it is {seen}.",
         _recovery,
         "recovery of digits against epsilon, on a logarithmic scale",
         {
-            "whole": lambda: percent(1.0),
             "one": lambda: format_number(ONE),
             "seen": lambda: percent(
                 float(recovery(replace(_digits(), epsilon=ONE), plain().key).mean())
@@ -345,22 +371,21 @@ TERMS: tuple[Term, ...] = (
     ),
     Term(
         "row-bound",
-        "row bound",
-        "The largest length that a row may have. Longer rows are clipped to it, so that no "
-        "person weighs more.",
+        "clipping",
+        "Rows longer than the row-norm bound are shortened to that bound, so no row weighs more.",
         _bounded,
-        "rows inside the bound, and longer ones before and after",
-        also=("row bounds",),
+        "rows inside the bound, and longer rows before and after clipping",
+        also=("clipped", "row-norm bound", "row-norm bounds"),
         space=True,
     ),
     Term(
         "composition",
         "composition",
-        "Every release of the same people adds to the risk: squares of mu add up, and so does "
-        "rho. After one release at epsilon {one} a guesser finds at most {first} of {hundred} "
+        "Every release of the same people adds to the risk: squares of mu and values of rho add "
+        "up. After one release at epsilon {one} a guesser finds at most {first} of {hundred} "
         "people, after {count} releases at most {last}.",
         _composition,
-        "share found against the number of releases",
+        "share of people found against the number of releases",
         {
             "one": lambda: format_number(ONE),
             "hundred": lambda: str(100),
@@ -373,10 +398,10 @@ TERMS: tuple[Term, ...] = (
     Term(
         "both-worlds",
         "both worlds",
-        "Risk as two counts. At epsilon {one} a balanced guesser says “in” for at least {out} "
-        "of {hundred} releases without the person. With the person it is at most {within}.",
+        "Risk as two counts. At epsilon {one} a balanced guesser says “in” for at least {out} of "
+        "{hundred} releases without the person. With the person: at most {within}.",
         _worlds,
-        "both shares against epsilon",
+        "shares with and without the person, against epsilon",
         {
             "one": lambda: format_number(ONE),
             "hundred": lambda: str(100),
@@ -388,5 +413,5 @@ TERMS: tuple[Term, ...] = (
 
 
 def term(key: str) -> Term:
-    """Return a term by its key, the first where there is none."""
+    """Return a term by its key, or the first term if the key is unknown."""
     return next((one for one in TERMS if one.key == key), TERMS[0])

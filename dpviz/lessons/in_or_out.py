@@ -1,7 +1,7 @@
-"""In or out: each phone of a class has one release, of a table with her or without, and says which.
+"""In or out: each phone guesses whether its release came from a table with the target person.
 
-The taps are a membership attack on a mechanism of dpviz, and what its account proves of every such
-attack is a line through them.
+The taps of the phones are a membership attack on a mechanism of dpviz. A line shows the bound that
+privacy accounting proves for every such attack.
 """
 
 from __future__ import annotations
@@ -29,39 +29,39 @@ from dpviz.mechanisms import Mechanism
 from dpviz.simulation.simulate import Batch, Named, Trials, simulate
 
 ROUNDS = 99
-"""A class plays at most so many rounds at one epsilon."""
+"""Maximum number of rounds that a class plays at one epsilon."""
 
 BLOCK = 10
-"""Of so many releases in a row, half are with her."""
+"""Number of consecutive releases in a block; half of them are from the table with the target."""
 
 _CLOUD = 100
 _GRAIN = 1_000
 _DELTA = 1e-5
-"""Of a mechanism that needs a delta."""
+"""Delta of a mechanism that needs a positive delta."""
 _SELDOM = 0.95
-"""So many of all classes at the limit have at most what `Round.luck` says."""
+"""Share of classes at the limit whose right taps number at most `Round.luck`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """One round: who is dealt what, and what nobody gets beyond.
+    """One round: each phone's release, and the limit on right guesses.
 
     Parameters
     ----------
     name : str
-        Of its random streams; who does not know it cannot draw them again.
+        Name of the round's random streams; nobody can reproduce the streams without it.
     epsilon : float
-        One of `EPSILONS`.
+        Privacy parameter, one of `EPSILONS`.
     number : int
-        From 1 to `ROUNDS`; another number deals afresh.
+        Number of the round, from 1 to `ROUNDS`; each number gives new releases.
     language : str
     mechanism : Mechanism
-        Releases matrices; by default the one of the lessons without a delta.
+        Mechanism that releases matrices; by default `dpviz.lessons.cast.pure`.
 
     Raises
     ------
     InvalidSetting
-        For another epsilon or number.
+        If epsilon or the number is not allowed.
     """
 
     name: str
@@ -72,42 +72,42 @@ class Round:
 
     def __post_init__(self) -> None:
         if self.epsilon not in EPSILONS:
-            allowed = "one of " + ", ".join(map(numeral, EPSILONS))
-            raise InvalidSetting("epsilon", allowed, self.epsilon)
+            rule = "one of " + ", ".join(map(numeral, EPSILONS))
+            raise InvalidSetting("epsilon", rule, self.epsilon)
         if not 1 <= self.number <= ROUNDS:
             raise InvalidSetting("round", f"from 1 to {ROUNDS}", self.number)
 
     @property
     def step(self) -> str:
-        """What it is called among the steps of a room."""
+        """Name of the round among the steps of a room."""
         return f"in or out {numeral(self.epsilon)} {self.number}"
 
     @property
     def question(self) -> ShownQuestion:
-        """The question; what is right differs from phone to phone."""
-        said = words(self.language)
-        ask, *options = (said.get(text, text) for text in ASKED_WORDS)
+        """The question of the round; the right answer differs from phone to phone."""
+        by_text = words(self.language)
+        ask, *options = (by_text.get(text, text) for text in ASKED_WORDS)
         return ShownQuestion(ask, tuple(options), ("", ""), None, -1, "")
 
     def within(self, place: int) -> bool:
-        """Return whether the release that is dealt at a place, from 0, is of the table with her."""
+        """Return whether the release at a place, from 0, comes from the table with the target."""
         block, at = divmod(place, BLOCK)
-        # half of each block, so that any class that is nearly whole sees both worlds alike
+        # Half of each block shows the first table, so that a class sees both about equally often.
         dealt = generator(0, "in or out", self.name, self.step, "worlds", block).permutation(BLOCK)
         return bool(dealt[at] < BLOCK // 2)
 
     def release(self, place: int) -> list[int]:
-        """Return the release that is dealt at a place, from 0, as a point of `picture`."""
+        """Return the release of the phone at a place, from 0, as a point of `picture`."""
         label = f"in or out {self.name} {self.step} releases"
         return self._points(self.within(place), Named(0, label, range(place, place + 1)))[0]
 
     @cached_property
     def picture(self) -> dict[str, Any]:
-        """What everybody sees beside a release: others with her, others without, and both centres.
+        """The shared chart: other releases with and without the target's row, and both centres.
 
-        A point is what a release says of her, the other rows' share taken off: along her row, and
-        across it. ``reach`` is where the square picture begins and half its side; points beyond lie
-        on its rim.
+        A point is a release minus the other rows' share, along the target's row and across it.
+        ``reach`` holds the left end of the square chart and half its side; points outside lie on
+        its edge.
         """
         centre = [round(_GRAIN * float(HER @ HER)), 0]
         return {
@@ -119,27 +119,27 @@ class Round:
 
     @property
     def limit(self) -> float:
-        """The share of right taps, over both worlds alike, that nobody passes but by luck.
+        """Upper bound on the expected share of right taps if both tables are equally likely.
 
-        Sensitivity plus specificity is at most one and the total variation, halved.
+        The mean of sensitivity and specificity is at most (one plus the total variation) / 2.
         """
         return both_worlds(self.mechanism.spent(table(), self._budget)).value
 
     @property
     def limit_text(self) -> str:
-        """`limit` as whole taps of a hundred, rounded up."""
+        """Value of `limit` in whole taps out of a hundred, rounded up."""
         return Quantity(self.limit, Kind.UPPER_BOUND).of_hundred()
 
     def luck(self, taps: int) -> int:
-        """Return how many of so many taps are right at most in 95 of 100 classes at the limit.
+        """Return the number of right taps that 95 of 100 classes at the limit do not exceed.
 
-        Were worlds guessed with different rates, the sum would spread less (Hoeffding 1956).
+        If right guesses had different rates by table, their sum would vary less (Hoeffding 1956).
         """
         return int(np.argmax(bdtr(np.arange(taps + 1), taps, self.limit) >= _SELDOM))
 
     def counted(self, taps: dict[int, float]) -> dict[str, Any]:
-        """Return right taps and all taps of each world, and the limit, of taps by place."""
-        # both worlds by themselves: who always says "in" is right in one and wrong in the other
+        """Return right taps and all taps for each table, and the limit, given the taps by place."""
+        # Count the tables separately: the answer "in" is right for one table, wrong for the other.
         hits = {"within": [0, 0], "out": [0, 0]}
         for place, tap in taps.items():
             world = hits["within" if self.within(place) else "out"]
@@ -158,12 +158,12 @@ class Round:
 
     @cached_property
     def _reach(self) -> list[int]:
-        """Return the least and largest coordinate of the picture, which is a square."""
-        drawn = np.concatenate([self._drawn(bool(one), self._stream(one)) for one in (0, 1)])
+        """Return the left end of the square chart, and half the length of its side."""
+        draws = np.concatenate([self._releases(bool(one), self._stream(one)) for one in (0, 1)])
         middle = float(HER @ HER) / 2
-        # without the farthest, which would press all others into the middle
-        half = float(np.quantile(np.abs(drawn - [middle, 0.0]), 0.98))
-        # both centres have to be inside, however little noise there is
+        # Ignore the farthest points, because they would squeeze all other points into the middle.
+        half = float(np.quantile(np.abs(draws - [middle, 0.0]), 0.98))
+        # Keep both centres of the point clouds in the chart, however small the noise is.
         half = max(half, 1.5 * middle)
         return [round(_GRAIN * (middle - half)), round(_GRAIN * half)]
 
@@ -175,25 +175,25 @@ class Round:
         return self._points(within, self._stream(int(within)))
 
     def _points(self, within: bool, streams: Named | Batch) -> list[list[int]]:
-        left, half = self._reach
-        drawn = np.rint(_GRAIN * self._drawn(within, streams))
-        # points beyond lie on the rim and still count as what they are
-        low, high = [left, -half], [left + 2 * half, half]
-        points: list[list[int]] = np.clip(drawn, low, high).astype(int).tolist()
+        start, half = self._reach
+        draws = np.rint(_GRAIN * self._releases(within, streams))
+        # Show points outside the chart at its border; they count as before.
+        low, high = [start, -half], [start + 2 * half, half]
+        points: list[list[int]] = np.clip(draws, low, high).astype(int).tolist()
         return points
 
-    def _drawn(self, within: bool, streams: Named | Batch) -> FloatArray:
-        """Return releases less the other rows' share, along her row and across it."""
-        problem, known = table(), others()
-        rows = np.vstack([known, HER if within else 0 * HER])
+    def _releases(self, within: bool, streams: Named | Batch) -> FloatArray:
+        """Return releases minus the other rows' share, along the target's row and across it."""
+        problem, rest = table(), others()
+        rows = np.vstack([rest, HER if within else 0 * HER])
         data = SecondMoment(rows.T @ rows / problem.n, problem.n, rows)
         calibration = self.mechanism.calibrate(problem, self._budget)
         trials = Trials(self.mechanism, calibration, data, streams)
-        (found,) = simulate([trials], lambda _, release: release.matrix)
-        assert found is not None
-        # the attacker knows all rows but hers, and takes their share off
-        hers = problem.n * found - known.T @ known
+        (matrix,) = simulate([trials], lambda _, release: release.matrix)
+        assert matrix is not None
+        # The attacker knows all other rows, so subtract their contribution.
+        hers = problem.n * matrix - rest.T @ rest
         along = HER / np.linalg.norm(HER)
-        turned = np.stack([along, np.array([-along[1], along[0]])])
-        sides: FloatArray = np.einsum("ai,kij,aj->ka", turned, hers, turned)
+        basis = np.stack([along, np.array([-along[1], along[0]])])
+        sides: FloatArray = np.einsum("ai,kij,aj->ka", basis, hers, basis)
         return sides

@@ -1,6 +1,6 @@
-"""Lessons in other languages: one file each that holds texts alone, keyed by lesson and step.
+"""Lessons in other languages: one file for each language, with texts by lesson and step.
 
-``[words]`` of such a file has what stage and phones say themselves, by the English of it.
+The table ``[words]`` of such a file translates the texts of animation page and phones.
 """
 
 from __future__ import annotations
@@ -49,36 +49,36 @@ WORDS = {
     "came": "came within a factor of two",
     "were": "were right",
 }
-"""What the stage says itself, beside the lessons' own texts."""
+"""Texts of the animation page itself, apart from the lessons' texts."""
 
 PHONE_WORDS = (
     "Room", "Look up. The next question comes here.",
     "This room has ended.", "more private", "sharper", "Send", "Sending ...", "Sent. Look up.",
     "Look up", "Your flag on the axis of epsilon", "with her", "without her", "your release",
 )  # fmt: skip
-"""What a phone says itself."""
+"""Texts of a phone's page."""
 
 WALL_WORDS = (
-    "One release of {people} people for each phone, half of them with her.",
+    "Each phone has one release of {people} people; in half of the releases she is in the table.",
     "{count} of {dealt} have tapped", "{right} of {count} were right.", "Nobody has tapped.",
     "She was in: {right} of {count} right", "She was out: {right} of {count} right",
-    "Of 100 guesses who is in, after {mechanism}: at most {limit} right.",
-    "On average over both hundreds, for every guesser. Luck: at the limit, 95 of 100 such classes "
-    "have at most {luck} of {count} right.",
-    "Show the taps", "Draw the limit", "Another round", "Back to the lesson", "with her",
+    "After {mechanism}, at most {limit} in 100 guesses who is in are right.",
+    "This holds on average over releases with and without her, for every guesser. Luck varies: at "
+    "the limit, 95 in 100 such classes have at most {luck} of {count} right.",
+    "Show the answers", "Show the limit", "Another round", "Back to the lesson", "with her",
     "without her", "join", "QR code of {address}", "This room has ended.", "Epsilon",
 )  # fmt: skip
-"""What a projector says in a round of in or out."""
+"""Texts of the projector in a round of "in or out"."""
 
 ASKED_WORDS = ("Was she in the table of your release?", "She was out", "She was in")
-"""What a round of in or out asks, and what a phone can answer: by a tap of 0, or of 1."""
+"""Question of a round of "in or out", then its two answers: a tap of 0, or of 1."""
 
 _PUBLISHED = (
     "no label can be distinguished",
-    "labels would drown",
-    "shows directions, not lengths",
+    "noise would hide the labels",
+    "the chart shows directions, not lengths",
 )
-"""What a picture of `dpviz.report.tables.board` says of itself in whole sentences."""
+"""Complete sentences in a chart of `dpviz.report.tables.board`."""
 
 _SAID = re.compile(r'\bsays\(\s*"((?:[^"\\]|\\.)*)"')
 _STEP = ("title", "say", "moved", "why", "ask", "then")
@@ -86,7 +86,7 @@ _STEP = ("title", "say", "moved", "why", "ask", "then")
 
 @cache
 def names() -> dict[str, str]:
-    """Return every language by its code, each in its own word; English first."""
+    """Return each language's own name by its code; English first."""
     others = {path.stem: _file(path.stem)["name"] for path in sorted(FOLDER.glob("*.toml"))}
     return {ENGLISH: "English", **others}
 
@@ -97,64 +97,64 @@ def _file(language: str) -> dict[str, Any]:
 
 
 def require(language: str) -> None:
-    """Raise InvalidSetting for a code that is no language's."""
+    """Raise InvalidSetting if no language has this code."""
     if language not in names():
         raise InvalidSetting("language", ", ".join(names()), language, "--language")
 
 
 def words(language: str) -> Mapping[str, str]:
-    """Return what the stage and the phones say beside lessons, by the English of it."""
-    found: dict[str, str] = {} if language == ENGLISH else _file(language)["words"]
-    return found
+    """Return the texts of the animation page and the phones in a language, by the English text."""
+    by_text: dict[str, str] = {} if language == ENGLISH else _file(language)["words"]
+    return by_text
 
 
 def own_words(language: str) -> dict[str, str]:
     """Return `WORDS` in a language."""
-    said = words(language)
-    return {name: said.get(text, text) for name, text in WORDS.items()}
+    by_text = words(language)
+    return {name: by_text.get(text, text) for name, text in WORDS.items()}
 
 
 def phone_words(language: str) -> dict[str, str]:
-    """Return `PHONE_WORDS` in a language, by the English of them; none in English."""
-    said = words(language)
-    return {text: said[text] for text in PHONE_WORDS if text in said}
+    """Return `PHONE_WORDS` in a language, keyed by the English text; empty for English."""
+    by_text = words(language)
+    return {text: by_text[text] for text in PHONE_WORDS if text in by_text}
 
 
 def wall_words(language: str) -> dict[str, str]:
-    """Return `WALL_WORDS` in a language, by the English of them; none in English."""
-    said = words(language)
-    return {text: said[text] for text in WALL_WORDS if text in said}
+    """Return `WALL_WORDS` in a language, keyed by the English text; empty for English."""
+    by_text = words(language)
+    return {text: by_text[text] for text in WALL_WORDS if text in by_text}
 
 
 @cache
 def messages() -> frozenset[str]:
-    """Return everything that a stage or a phone says beside lessons, in English."""
-    # found in the script itself, so that no list of its sentences can be out of date
-    said = (text.replace("\\u00a0", "\u00a0") for text in _SAID.findall(assets().js))
-    kept = map(recovery_words, (0.0, 0.2, 0.7, 1.0))
+    """Return every English text of animation page and phones, apart from the lessons' texts."""
+    # Find the sentences in the script itself, because a separate list could be out of date.
+    script = (text.replace("\\u00a0", "\u00a0") for text in _SAID.findall(assets().js))
+    shares = map(recovery_words, (0.0, 0.2, 0.7, 1.0))
     bars = [text for _, text, _ in SCALE_BARS]
     own = (WORDS.values(), PHONE_WORDS, WALL_WORDS, ASKED_WORDS, _PUBLISHED, VERDICT_WORDS.values())
-    every = {*said, *kept, *bars, *the_class()[0], *AGES, "age", *chain.from_iterable(own)}
+    every = {*script, *shares, *bars, *the_class()[0], *AGES, "age", *chain.from_iterable(own)}
     return frozenset(every)
 
 
 def texts(lesson: Lesson) -> dict[str, str]:
     """Return every text of a lesson by its place: ``2.say``, or ``2.options.1``."""
-    found = {"title": lesson.title, "question": lesson.question}
+    by_place = {"title": lesson.title, "question": lesson.question}
     for place, step in enumerate(lesson.steps, 1):
-        # a text that is empty is nothing to translate, and no gap
-        asked = step.question
-        held = {name: getattr(step, name, "") for name in _STEP}
-        if asked is not None:
-            held |= {"ask": asked.ask, "then": asked.then}
-            for at, option in enumerate(asked.options, 1):
-                held |= {f"options.{at}": option.says, f"thens.{at}": option.then}
-        found |= {f"{place}.{name}": text for name, text in held.items() if text}
-    return found
+        # An empty text needs no translation, so it does not count as missing.
+        question = step.question
+        fields = {name: getattr(step, name, "") for name in _STEP}
+        if question is not None:
+            fields |= {"ask": question.ask, "then": question.then}
+            for at, option in enumerate(question.options, 1):
+                fields |= {f"options.{at}": option.says, f"thens.{at}": option.then}
+        by_place |= {f"{place}.{name}": text for name, text in fields.items() if text}
+    return by_place
 
 
-def _flat(said: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    for name, value in said.items():
+def _flat(content: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in content.items():
         if isinstance(value, list):
             value = {str(place): text for place, text in enumerate(value, 1)}
         if isinstance(value, dict):
@@ -164,30 +164,30 @@ def _flat(said: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]
 
 
 def translated(lesson: Lesson, language: str) -> Lesson:
-    """Return a lesson in another language; a text that is not there stays in English."""
+    """Return a lesson in another language; texts without a translation stay in English."""
     if language == ENGLISH:
         return lesson
-    # a language grows text by text: what it lacks is said in English meanwhile
-    said = texts(lesson) | dict(_flat(_file(language).get(lesson.key, {})))
+    # A text without a translation is shown in English.
+    by_place = texts(lesson) | dict(_flat(_file(language).get(lesson.key, {})))
     steps = []
     for place, step in enumerate(lesson.steps, 1):
-        own = {name: said.get(f"{place}.{name}", "") for name in _STEP}
-        asked = step.question
-        if asked is not None:
-            # in their place: what is right is known by it
+        own = {name: by_place.get(f"{place}.{name}", "") for name in _STEP}
+        question = step.question
+        if question is not None:
+            # Keep the order of the options, because the right option is found by its position.
             options = tuple(
                 replace(
                     one,
-                    says=said[f"{place}.options.{at}"],
-                    then=said.get(f"{place}.thens.{at}", one.then),
+                    says=by_place[f"{place}.options.{at}"],
+                    then=by_place.get(f"{place}.thens.{at}", one.then),
                 )
-                for at, one in enumerate(asked.options, 1)
+                for at, one in enumerate(question.options, 1)
             )
-            asked = replace(asked, ask=own["ask"], then=own["then"], options=options)
+            question = replace(question, ask=own["ask"], then=own["then"], options=options)
         steps.append(
             replace(
                 step,
-                question=asked,
+                question=question,
                 title=own["title"],
                 say=own["say"],
                 moved=own["moved"],
@@ -195,25 +195,25 @@ def translated(lesson: Lesson, language: str) -> Lesson:
             )
         )
     return replace(
-        lesson, title=said["title"], question=said["question"], steps=tuple(steps),
+        lesson, title=by_place["title"], question=by_place["question"], steps=tuple(steps),
         language=language, english=lesson,
     )  # fmt: skip
 
 
 def gaps(course: tuple[Lesson, ...], language: str) -> list[str]:
-    """Return what a language's file leaves out, has too much, or fills with other numbers."""
+    """Return the texts that a translation lacks, adds or fills with other numbers."""
     file = _file(language)
-    rest = {name: said for name, said in file.items() if name not in ("name", "words")}
-    wanted = {f"{one.key}.{at}": text for one in course for at, text in texts(one).items()}
-    wanted |= {f"words.{text}": text for text in messages()}
-    given = dict(_flat(rest)) | {f"words.{text}": said for text, said in file["words"].items()}
-    found = [f"{place} is not there." for place in sorted(set(wanted) - set(given))]
-    # what no lesson has is most likely mistyped, and its text stays English
-    found += [f"{place} is in no lesson." for place in sorted(set(given) - set(wanted))]
-    for place in sorted(set(given) & set(wanted)):
-        named = names_in(given[place])
-        # words may change order, the numbers they are about may not
-        if named != names_in(wanted[place]):
-            has = ", ".join(sorted(names_in(wanted[place]))) or "none"
-            found.append(f"{place} must have the numbers of the English text: {has}.")
-    return found
+    rest = {name: text for name, text in file.items() if name not in ("name", "words")}
+    sources = {f"{one.key}.{at}": text for one in course for at, text in texts(one).items()}
+    sources |= {f"words.{text}": text for text in messages()}
+    target = dict(_flat(rest)) | {f"words.{text}": value for text, value in file["words"].items()}
+    faults = [f"{place} is missing." for place in sorted(set(sources) - set(target))]
+    # Report a text position that is in no lesson: it is misspelt, so its text stays English.
+    faults += [f"{place} is in no lesson." for place in sorted(set(target) - set(sources))]
+    for place in sorted(set(target) & set(sources)):
+        names = names_in(target[place])
+        # A translation may reorder its words but must name the same numbers.
+        if names != names_in(sources[place]):
+            has = ", ".join(sorted(names_in(sources[place]))) or "none"
+            faults.append(f"{place} must use the numbers of the English text: {has}.")
+    return faults

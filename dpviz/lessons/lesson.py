@@ -1,7 +1,7 @@
-"""What a lesson is: steps as data, every number computed by a named quantity.
+"""Lessons as data: a list of steps, in which a named quantity computes every number.
 
-A text may hold ``{name}``; `Lesson.numbers` says which quantity computes it. A text holds no digit
-of its own, and nothing in a lesson is evaluated; `dpviz.lessons.script` reads one from its file.
+A text may hold ``{name}``; `Lesson.numbers` gives the quantity that computes it. A text has no
+typed digits, and no part of a lesson runs as code. `dpviz.lessons.script` reads lessons from files.
 """
 
 from __future__ import annotations
@@ -19,55 +19,55 @@ from dpviz.core.settings import Settings
 from dpviz.lessons.quantities import Fact
 
 SCENES = ("board", "person", "faces", "people", "cloud", "leak")
-"""What a step is drawn on: the board, one person's clouds, a hundred who are suspected alike,
-people needed, the invented class as a cloud, or what its own mean and bound give away."""
+"""Chart of a step: the Explore figure, one person's releases, a hundred people with the same
+suspicion, the people needed, the synthetic class, or the leak from its mean and bound."""
 
 INVENTED = ("cloud", "leak")
-"""Scenes of the invented class, without a release: no epsilon is shown."""
+"""Scenes of the synthetic class; no release is involved, so no epsilon is shown."""
 
 NEAR = 2.0
-"""A flag is right within this factor of the right value."""
+"""A bet on epsilon is right if it is within this factor of the right value."""
 
 AT = "at:"
-"""Begins a setting that a number of the lesson gives, as in ``at:crossing``."""
+"""Prefix of a setting whose value is a number of the lesson, as in ``at:crossing``."""
 
 ENGLISH = "en"
-"""The language that lessons are written in first."""
+"""The language in which lessons are written first."""
 
 MOVES = 2
-"""A step has at most so many moves: to what was asked, and to the extreme."""
+"""Maximum number of moves of a step: one to the value in question, one to the extreme."""
 
 
 @dataclass(frozen=True)
 class NamedNumber:
-    """A number of a lesson: what computes it, and which other numbers that needs."""
+    """A number of a lesson: the function that computes it, and the other numbers it needs."""
 
     compute: Callable[[], Fact]
     needs: tuple[str, ...] = ()
 
     @cached_property
     def fact(self) -> Fact:
-        """The number, computed once."""
+        """The value of this number, computed once."""
         return self.compute()
 
     def know(self, fact: Fact) -> None:
-        """Take the number as it was computed before."""
-        # where `cached_property` keeps it; one that was computed stays
+        """Store a value that was computed before."""
+        # Use the slot of `cached_property`, but keep a value that is already computed.
         self.__dict__.setdefault("fact", fact)
 
 
 @dataclass(frozen=True)
 class Option:
-    """One answer that can be bet on.
+    """One answer that a bet can choose.
 
     Attributes
     ----------
     says : str
-        What stands on it.
+        Text of the option.
     value : str
-        What the right number is compared with: a word, or a text with its numbers.
+        Value that is compared with the right value: a word, or a text with its numbers.
     then : str
-        What follows the verdict; empty where the question says it for all.
+        Text after the verdict; empty if the question gives one for all options.
     """
 
     says: str
@@ -77,20 +77,20 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """A bet before the reveal: one of several options, or a flag on the axis of epsilon.
+    """A bet before the reveal: a choice of one option, or a flag on the axis of epsilon.
 
     Attributes
     ----------
     ask : str
-        One sentence.
+        The question, in one sentence.
     right : str
-        The number that is right, or the word of an option that is.
+        Name of the right number, or the word of the right option.
     options : tuple of Option
-        Empty for a flag.
+        The options to choose from; empty for a flag.
     axis : (float, float) or None
-        Between which epsilons a flag can be dropped.
+        Least and largest epsilon at which a flag can be placed.
     then : str
-        What follows the verdict, where an option does not say it.
+        Text after the verdict, if an option does not give one.
     """
 
     ask: str
@@ -102,18 +102,18 @@ class Question:
 
 @dataclass(frozen=True)
 class ShownQuestion:
-    """A question ready to be shown: filled in, its options in their order.
+    """A question ready to be shown: with its numbers, and its options in display order.
 
     Attributes
     ----------
     ask : str
     options, then : tuple of str
-        What can be bet on, from 0, and what follows each verdict; ``then`` alone for a flag.
+        The options, and the text after the verdict on each; a flag has only ``then``.
     axis : (float, float) or None
     right : int or float
-        The place of the right option, or the right epsilon.
+        Index of the right option, or the right epsilon.
     right_text : str
-        The same as it is written.
+        Text of the right answer.
     """
 
     ask: str
@@ -124,16 +124,16 @@ class ShownQuestion:
     right_text: str
 
     def possible(self, bet: float) -> bool:
-        """Return whether somebody can bet so."""
+        """Return whether a bet is an existing option, or lies on the axis."""
         if self.axis is not None:
             return self.axis[0] <= bet <= self.axis[1]
         return bet in range(len(self.options))
 
     def won(self, bet: float) -> bool:
-        """Return whether a bet is right: the option, or within a factor `NEAR` of the value."""
+        """Return whether a bet is the right option, or within a factor `NEAR` of the value."""
         if self.axis is None:
             return bet == self.right
-        # by ratio, and forgiving the last digit of one that is just as far
+        # Compare by ratio, and allow for rounding at exactly the allowed factor.
         return abs(math.log(bet / self.right)) <= math.log(NEAR) + 1e-9
 
     def says(self, bet: float) -> str:
@@ -144,31 +144,31 @@ class ShownQuestion:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to look at.
+    """One step of a lesson.
 
     Attributes
     ----------
     title, say : str
-        A few words; one sentence beside the picture.
+        Title of a few words, and the sentence beside the chart.
     scene : str
-        One of `SCENES`.
+        Chart of the step, one of `SCENES`.
     changes : mapping
-        Settings that change when the step opens; all others carry over from the step before.
+        Settings that change when the step opens; all others carry over from the previous step.
     view : mapping
-        The same for what the scene itself shows: ``measures``, ``clouds``, ``shown``.
+        Changes of the scene's own options: ``measures``, ``clouds``, ``shown``; others carry over.
     control : str
-        The control that is highlighted; empty for none.
+        The control that the page highlights; empty for none.
     move, extreme : mapping
-        Settings or parts of the view that the reveal changes, and what a second move changes.
+        Settings or view options that the reveal changes, and those that a second move changes.
     moved : str
-        What the button that makes the move says; empty where nothing moves.
+        Label of the button that makes the move; empty if nothing moves.
     question : Question or None
     why : str
-        One or two sentences after the reveal.
+        Explanation after the reveal, in one or two sentences.
     hundred : tuple of str
-        For each stop of the moves the number that is shown as so many of 100 dots.
+        For each stop of the moves, the number that the page shows as dots out of 100.
     ringed : tuple of str
-        The numbers that are compared with there: a ring round so many-th dot, with their names.
+        Numbers for comparison: each is a named ring around the dot at its count.
     """
 
     title: str
@@ -188,30 +188,30 @@ class Step:
     @property
     def texts(self) -> tuple[str, ...]:
         """Every text of the step."""
-        asked = self.question
+        question = self.question
         own = (self.title, self.say, self.moved, self.why)
-        if asked is None:
+        if question is None:
             return own
-        options = [text for one in asked.options for text in (one.says, one.then)]
-        return (*own, asked.ask, asked.then, *options)
+        options = [text for one in question.options for text in (one.says, one.then)]
+        return (*own, question.ask, question.then, *options)
 
 
 @dataclass(frozen=True)
 class Teaching:
-    """What a teacher who plans a lesson is told.
+    """Notes for a teacher who plans a lesson.
 
     Attributes
     ----------
     minutes : int
-        How long it takes.
+        Duration of the lesson.
     aim : str
-        What the class can do afterwards.
+        Ability that the class has after the lesson.
     wrong, but : str
-        A wrong answer to expect, and what is said to it.
+        A wrong answer to expect, and the reply to it.
     board : str
-        What to draw.
+        Text for the classroom's board.
     exercises : tuple of (str, str)
-        Tasks for home with their answers.
+        Homework tasks with their answers.
     """
 
     minutes: int
@@ -224,14 +224,14 @@ class Teaching:
 
 @dataclass(frozen=True)
 class State:
-    """What a step shows: settings, and the scene's own choices."""
+    """The content of a step: settings, and the scene's own options."""
 
     settings: Settings
     view: Mapping[str, Any]
 
     def moved(self, changes: Mapping[str, Any]) -> State:
-        """Return the state after changes of settings or of the view."""
-        # settings have their fields, and the rest is of the view
+        """Return the state after changes of settings or of the view options."""
+        # A name that is not a setting must be a view option.
         own = {name: value for name, value in changes.items() if hasattr(self.settings, name)}
         rest = {name: value for name, value in changes.items() if name not in own}
         return State(replace(self.settings, **own), {**self.view, **rest})
@@ -244,23 +244,23 @@ class Lesson:
     Attributes
     ----------
     number : int
-        Place in the course, from 1.
+        Place of the lesson in the course, from 1.
     title, question : str
-        Name, and what it answers in one sentence.
+        Name of the lesson, and the question that it answers.
     opens : Settings
-        Where it begins.
+        Settings at the start of the lesson.
     steps : tuple of Step
     numbers : mapping of str to NamedNumber
-        What computes each ``{name}`` of the texts.
+        The number for each ``{name}`` of the texts.
     experts : bool
-        Whether it is for those who know the others.
+        Whether the lesson assumes that a class knows the other lessons.
     teaching : Teaching or None
     key : str
-        Name of its file.
+        Name of the lesson's file.
     language : str
-        What its texts are written in.
+        Language of the lesson's texts.
     english : Lesson or None
-        What it is a translation of; its options stand in the same order.
+        The English lesson that this lesson translates; the options have the same order.
     """
 
     number: int
@@ -277,46 +277,46 @@ class Lesson:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Every number of the texts, computed and written."""
+        """Every number of the texts, computed and formatted."""
         return {name: number.fact.text for name, number in self.numbers.items()}
 
     def filled(self, text: str) -> str:
-        """Return a text with its numbers."""
+        """Return a text with its numbers filled in."""
         facts = {name: self.numbers[name].fact.text for name in names_in(text)}
         return text.format(**{name: self.written(fact) for name, fact in facts.items()})
 
     def written(self, text: str) -> str:
-        """Return a text with the numbers of the lesson's language."""
+        """Return a text with numbers in the format of the lesson's language."""
         return text if self.language == ENGLISH else spaced(text)
 
     def question_at(self, step: int) -> ShownQuestion | None:
-        """Return the question of a step, from 0, as it is shown; None where nothing is asked.
+        """Return the question of a step, from 0, as shown, or None if the step has no question.
 
-        Options that are numbers stand in their order; others are shuffled, by a stream of their
-        own, so that no place is right more often than another.
+        Options that are numbers are sorted. Other options are shuffled by their own random stream,
+        so that no place is right more often than another.
         """
         question = self.steps[step].question
         if question is None:
             return None
-        computed = self.numbers.get(question.right)
-        right = None if computed is None else computed.fact
+        number = self.numbers.get(question.right)
+        right = None if number is None else number.fact
         if question.axis is not None:
-            assert right is not None  # or the file was not read
+            assert right is not None  # Loading a lesson already checked this condition.
             return ShownQuestion(
                 self.filled(question.ask), (), (self.filled(question.then),), question.axis,
                 float(right.value), self.written(right.text),
             )  # fmt: skip
-        wanted = question.right if right is None else self.written(right.text)
+        answer = question.right if right is None else self.written(right.text)
         values = [self.filled(one.value) for one in question.options]
-        # numbers in their order, as nobody should have to sort them before a bet
+        # Sort numbers by size, so that people need not do so before a bet.
         order = sorted(range(len(values)), key=lambda place: (_number(values[place]), place))
         if any(map(math.isnan, map(_number, values))):
-            # by the English title: bets are places, and a room may change its language
+            # Seed by the English title: the order then stays if a room changes its language.
             rng = generator(0, "lesson", (self.english or self).title, step)
             order = [int(place) for place in rng.permutation(len(values))]
         options = [question.options[place] for place in order]
         texts = tuple(self.filled(one.says) for one in options)
-        place = [values[at] for at in order].index(wanted)
+        place = [values[at] for at in order].index(answer)
         return ShownQuestion(
             self.filled(question.ask), texts,
             tuple(self.filled(one.then or question.then) for one in options),
@@ -324,41 +324,41 @@ class Lesson:
         )  # fmt: skip
 
     def page(self, step: int) -> str:
-        """Return which page has all of what a step, from 0, is about: explore or claims."""
+        """Return the page that covers the topic of a step, from 0: explore or claims."""
         return "claims" if self.steps[step].scene in ("person", "faces", *INVENTED) else "explore"
 
     def moves(self, step: int) -> tuple[Mapping[str, Any], ...]:
-        """Return the moves of a step, from 0, with the settings that numbers give."""
+        """Return the moves of a step, from 0, after filling in the lesson's numbers."""
         at = self.steps[step]
         return tuple(
-            {name: self._given(value) for name, value in move.items()}
+            {name: self._value(value) for name, value in move.items()}
             for move in (at.move, at.extreme)
             if move
         )
 
-    def _given(self, value: Any) -> Any:
+    def _value(self, value: Any) -> Any:
         if isinstance(value, str) and value.startswith(AT):
             return self.numbers[value.removeprefix(AT)].fact.value
         return value
 
     def state(self, step: int, moves: int = 0) -> State:
-        """Return what a step shows, from 0, after so many of its moves."""
+        """Return the state of a step, from 0, after some of its moves."""
         state = State(self.opens, {})
         for number, at in enumerate(self.steps[: step + 1]):
             state = state.moved({**at.changes, **at.view})
-            # a step before has made all its moves: a lesson goes on where it was left
+            # Apply all moves of earlier steps, because each step continues from the step before.
             for move in self.moves(number)[: MOVES if number < step else moves]:
                 state = state.moved(move)
         return state
 
 
 def names_in(text: str) -> set[str]:
-    """Return the numbers that a text names."""
+    """Return the names of the numbers in a text."""
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
 def _number(text: str) -> float:
-    """Return a text as a number, NaN where it is a word."""
+    """Return a text as a number, or NaN if the text is a word."""
     try:
         return float(text.replace(",", "").replace("\u202f", ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What lessons measure beside the table of metrics: recovery, classes kept apart, things found."""
+"""Measures for lessons besides the metrics: recovery, separation of classes, components found."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ DRAWS: dict[str, Callable[[FloatArray], int]] = {
     "least": lambda recovery: int(recovery.argmin()),
     "most": lambda recovery: int(recovery.argmax()),
 }
-"""Which draw can be named in place of the typical one, by the recovery of each."""
+"""Named ways to choose a simulated release by its recovery, other than the typical release."""
 
 _PLANES = 200
 
 
 @lru_cache(maxsize=8)
 def prepared(settings: Settings) -> Prepared:
-    """Return the table of a lesson; only what is about preparation counts."""
+    """Return the prepared table of a lesson; only preparation settings affect it."""
     table = load_prepared(settings)
     if not isinstance(table, Prepared):
-        raise RuntimeError("a lesson's table is small and in memory")
+        raise RuntimeError("a lesson's table must fit in memory")
     return table
 
 
 def table_of(settings: Settings) -> Prepared:
-    """Return the table of settings; what is not about the table plays no part."""
+    """Return the table for the given settings, ignoring settings that do not affect the table."""
     plain = Settings()
     return prepared(
         replace(
             settings,
-            # put back to defaults: one prepared table serves every step that scrubs or redraws it
+            # Reset settings that do not matter here, so that steps can share one prepared table.
             epsilon=plain.epsilon,
             delta=plain.delta,
             k=plain.k,
@@ -63,76 +63,76 @@ def table_of(settings: Settings) -> Prepared:
 
 @lru_cache(maxsize=128)
 def result(settings: Settings, mechanism: str) -> Result:
-    """Return what one variant does at one setting."""
-    (found,) = compare(table_of(settings), replace(settings, mechanisms=(mechanism,))).results
-    return found
+    """Return the results of one pipeline at one setting."""
+    (answer,) = compare(table_of(settings), replace(settings, mechanisms=(mechanism,))).results
+    return answer
 
 
 def recovery(settings: Settings, mechanism: str) -> FloatArray:
-    """Return the recovery of each draw: the captured share, from chance at 0 to the best at 1."""
+    """Return each simulated release's recovery: share captured, from 0 (chance) to 1 (the best)."""
     values: FloatArray = result(settings, mechanism).metrics["recovery"]
     return values
 
 
 def people(settings: Settings) -> tuple[int, int]:
-    """Return n and d of a lesson's table."""
+    """Return the n and d of a lesson's table."""
     table = table_of(settings)
     return table.n, table.d
 
 
 def dots(settings: Settings) -> int:
-    """Return how many people a picture shows."""
+    """Return how many people a published map shows."""
     return len(table_of(settings).picture(PICTURE_POINTS)[1])
 
 
 @lru_cache(maxsize=128)
 def sorted_apart(settings: Settings, mechanism: str, label: object) -> FloatArray:
-    """Return how well a straight line sorts one class from the rest in each released plane.
+    """Return how well a straight line separates a class from the rest in each released plane.
 
-    Of each draw the balanced accuracy (.5 is a coin) of Fisher's line at its best threshold,
+    Each value is the balanced accuracy (0.5 is chance) of Fisher's line at its best threshold,
     fitted on the same rows.
     """
     frames = result(settings, mechanism).components
-    return np.array([_sorted(settings, frame, label) for frame in frames])
+    return np.array([_ratio(settings, frame, label) for frame in frames])
 
 
 def typical(values: Sequence[FloatArray]) -> int:
-    """Return the draw, from 0, that stays nearest to the mean of each array, a value a draw."""
-    drawn = np.stack(values)
-    return int(np.abs(drawn - drawn.mean(axis=1, keepdims=True)).max(axis=0).argmin())
+    """Return the number of the release whose values deviate least from each array's mean."""
+    draws = np.stack(values)
+    return int(np.abs(draws - draws.mean(axis=1, keepdims=True)).max(axis=0).argmin())
 
 
 def sorted_exactly(settings: Settings, label: object) -> float:
-    """Return `sorted_apart` of the exact plane, a number."""
+    """Return `sorted_apart` of the exact plane, as a number."""
     table = table_of(settings)
-    return _sorted(settings, table.reference.eigenvectors[:, : settings.k], label)
+    return _ratio(settings, table.reference.eigenvectors[:, : settings.k], label)
 
 
 @lru_cache(maxsize=8)
 def sorted_by_chance(settings: Settings, label: object) -> float:
-    """Return `sorted_apart` of uniformly random planes, on average."""
+    """Return the average of `sorted_apart` for uniformly random planes."""
     rng = generator(settings.seed, "guide", "random planes")
     d = table_of(settings).d
-    # planes of normal vectors are uniform: no direction is preferred
+    # Normal vectors span uniformly distributed planes, so sample normal vectors.
     frames = np.linalg.qr(rng.normal(size=(_PLANES, d, settings.k)))[0]
-    return float(np.mean([_sorted(settings, frame, label) for frame in frames]))
+    return float(np.mean([_ratio(settings, frame, label) for frame in frames]))
 
 
 def sorting_line(settings: Settings, frame: FloatArray, label: object) -> list[float]:
-    """Return a straight line between a class and the rest in the picture of a plane.
+    """Return the line that separates a class from the rest in the projection on a plane.
 
     Returns
     -------
     list of float
-        A, B and C of Ax + By = C, in the coordinates of the picture, all people counted.
+        Coefficients A, B and C of Ax + By = C, in the chart's coordinates, fitted on all people.
     """
     true = table_of(settings).reference.eigenvectors[:, : settings.k]
-    # turned as the picture is, or the line would lie elsewhere in it
+    # Rotate the plane as the chart does, so that the line fits the chart.
     _, (across, up), at = _fisher(settings, frame @ procrustes(frame, true), label)
     return [float(across), float(up), at]
 
 
-def _sorted(settings: Settings, frame: FloatArray, label: object) -> float:
+def _ratio(settings: Settings, frame: FloatArray, label: object) -> float:
     return _fisher(settings, frame, label)[0]
 
 
@@ -151,73 +151,73 @@ def _fisher(
 def separated(
     points: FloatArray, inside: FloatArray | np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> tuple[float, FloatArray, float]:
-    """Return the best balanced accuracy of Fisher's line between some points and the rest.
+    """Return the best balanced accuracy of Fisher's line between a group of points and the rest.
 
-    With it the line: where a point's product with the first is the second, beyond it are those
-    inside.
+    The function also returns the line's normal vector and threshold. Points whose product with the
+    normal exceeds the threshold count as members of the group.
 
     Parameters
     ----------
     points : ndarray of shape (n, 2)
     inside : ndarray of bool, shape (n,)
     """
-    chosen = np.asarray(inside, dtype=bool)
-    # both groups weigh alike, however many each has
-    within = (np.cov(points[chosen].T) + np.cov(points[~chosen].T)) / 2
-    apart = points[chosen].mean(axis=0) - points[~chosen].mean(axis=0)
+    mask = np.asarray(inside, dtype=bool)
+    # Give both groups the same weight, whatever their sizes.
+    within = (np.cov(points[mask].T) + np.cov(points[~mask].T)) / 2
+    apart = points[mask].mean(axis=0) - points[~mask].mean(axis=0)
     score = points @ (normal := np.linalg.solve(within, apart))
     order = np.argsort(score)
-    hit = np.cumsum(chosen[order][::-1])[::-1] / chosen.sum()
-    # those below the threshold, itself not among them
-    passed = (np.cumsum(~chosen[order]) - (~chosen[order])) / (~chosen).sum()
-    first = int(((hit + passed) / 2).argmax())
-    # halfway between two people: the line goes through nobody
+    hit = np.cumsum(mask[order][::-1])[::-1] / mask.sum()
+    # Compute which share of the people outside the group is strictly below the threshold.
+    miss = (np.cumsum(~mask[order]) - (~mask[order])) / (~mask).sum()
+    first = int(((hit + miss) / 2).argmax())
+    # Put the threshold halfway between two people, so that nobody lies exactly on it.
     between = score[order[max(first - 1, 0) : first + 1]].mean()
-    return float((hit[first] + passed[first]) / 2), normal, float(between)
+    return float((hit[first] + miss[first]) / 2), normal, float(between)
 
 
 def found(settings: Settings, mechanism: Mechanism) -> int:
-    """Return how many components are predicted to turn by less than 45 degrees."""
-    return components_found(*_predicted(settings, mechanism))
+    """Return the predicted number of components that turn by less than 45 degrees."""
+    return components_found(*_prediction(settings, mechanism))
 
 
 def above_lone_threshold(settings: Settings, mechanism: Mechanism) -> int:
-    """Return how many eigenvalues exceed what a lone one would need to be seen."""
-    eigenvalues, noise = _predicted(settings, mechanism)
+    """Return how many eigenvalues exceed the threshold at which a single eigenvalue is visible."""
+    eigenvalues, noise = _prediction(settings, mechanism)
     return int((eigenvalues > noise.visible_above).sum())
 
 
-def _predicted(settings: Settings, mechanism: Mechanism) -> tuple[FloatArray, FreeNoise]:
-    """Return a table's eigenvalues and the law of what a mechanism adds to them."""
+def _prediction(settings: Settings, mechanism: Mechanism) -> tuple[FloatArray, FreeNoise]:
+    """Return a table's eigenvalues and the distribution of a mechanism's noise."""
     table = table_of(settings)
     noise = mechanism.free_noise(
         mechanism.calibrate(table.problem(settings), table.budget(settings))
     )
     if noise is None:
-        raise RuntimeError(f"{mechanism.text} has no prediction")
+        raise RuntimeError(f"dpviz cannot predict the releases of {mechanism.text}")
     return table.moment.eigenvalues, noise
 
 
 GOAL = 0.9
-"""The recovery that the lesson about people asks for."""
+"""Target recovery in the lesson about people."""
 
 _MOST_PEOPLE = 10**12
 
 
 def people_needed(settings: Settings, mechanism: Mechanism) -> float:
-    """Return the fewest people at which predicted recovery reaches `GOAL`, to the last one."""
-    measured = load_measured(settings)
-    wanted = Goal.of_recovery(GOAL, chance_share(measured.reference, settings.k))
-    values, along = measured.moment.eigenvalues, reference_variances(measured)
+    """Return the exact smallest number of people at which predicted recovery reaches `GOAL`."""
+    table = load_measured(settings)
+    goal = Goal.of_recovery(GOAL, chance_share(table.reference, settings.k))
+    values, along = table.moment.eigenvalues, reference_variances(table)
 
     def enough(people: int) -> bool:
-        problem = replace(measured.problem(settings), n=people)
-        noise = mechanism.free_noise(mechanism.calibrate(problem, measured.budget(settings)))
+        problem = replace(table.problem(settings), n=people)
+        noise = mechanism.free_noise(mechanism.calibrate(problem, table.budget(settings)))
         if noise is None:
-            raise RuntimeError(f"{mechanism.text} has no prediction")
-        return wanted.reached_by(predict(values, settings.k, noise, along).captured_share)
+            raise RuntimeError(f"dpviz cannot predict the releases of {mechanism.text}")
+        return goal.reached_by(predict(values, settings.k, noise, along).captured_share)
 
-    low, high = 1, _MOST_PEOPLE  # not enough, enough
+    low, high = 1, _MOST_PEOPLE  # 1 person is too few; the maximum may be enough.
     if not enough(high):
         return math.inf
     while high - low > 1:

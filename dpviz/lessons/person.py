@@ -1,13 +1,13 @@
-"""Drag one person: what a release says of one row of a table with two features.
+"""Chart with one movable person: what a release reveals about one row of two features.
 
-Where a matrix is released the attacker knows everybody else, so only the difference counts: a
-release less the others' share of X'X. With the person that is vv' + noise, without her noise alone.
-The noise does not depend on the row, so one set of draws serves every place she is dragged to and
-every epsilon, and the page needs no server for either.
+If a matrix is released, the attacker knows all other rows. Only the release minus the others' share
+of X'X matters: vv' + noise with the person, and noise alone without her. The noise does not depend
+on the row, so one set of simulated noise serves every place of her row and every epsilon, without a
+server.
 
-Where only a direction is released it is, with two features, an angle. Its law depends on the whole
-table, so the other rows count: the payload holds what the law takes from each setting, and standard
-draws that serve every place of the row and every epsilon.
+A released direction is an angle (two features). Its distribution depends on the whole table, so the
+other rows matter. The payload holds the distribution's parameters for each setting, and standard
+random numbers for every place of the row and every epsilon.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ from dpviz.mechanisms._power import PowerMethod
 from dpviz.mechanisms.ppca import Ppca
 
 EPSILONS: tuple[float, ...] = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)
-"""Where the clouds can be looked at; all of them travel to the page at once."""
+"""Epsilons that the chart offers; the page receives the data for all of them at once."""
 
 N = 100
-"""People in the picture's table; everything is in units of one row, so it shows nowhere."""
+"""People in the chart's table; the number is not visible, because the unit is one row."""
 
 HER: FloatArray = in_the_disk()[-1]
-"""Her row, where the picture opens."""
+"""Initial row of the person who can be moved."""
 HER.setflags(write=False)
 
-_GRAIN = 1_000  # draws travel as whole thousandths of the noise's own scale
-_FINE_GRAIN = 10_000  # and those of a direction as ten-thousandths
+_GRAIN = 1_000  # Noise is sent as whole thousandths of its scale.
+_FINE_GRAIN = 10_000  # Directions are sent as whole ten-thousandths.
 _LAW_DRAWS = 400_000
 
 
 def candidates() -> tuple[str, ...]:
-    """Return the mechanisms whose clouds can be dragged, the exact Gaussian first.
+    """Return the mechanisms that the chart offers, with the exact Gaussian first.
 
-    Noise added to the second moment, and directions whose law is known.
+    These mechanisms add noise to the second moment, or release directions of known distribution.
     """
     problem = _problem()
-    found = directional(table()) + tuple(
+    keys = directional(table()) + tuple(
         key
         for key, cls in all_mechanisms().items()
         if issubclass(cls, AdditiveMechanism)
         and cls().info.release == "matrix"
         and cls().why_not(problem, Budget(0.5, 1e-6)) is None
     )
-    return tuple(sorted(found, key=lambda key: key != plain().key))
+    return tuple(sorted(keys, key=lambda key: key != plain().key))
 
 
 def _problem() -> Problem:
@@ -65,12 +65,12 @@ def _problem() -> Problem:
 
 
 def table() -> Problem:
-    """Return the picture's own table, hers and the other rows; these count in a direction."""
+    """Return the chart's own problem: her row and the other rows, which matter for directions."""
     return replace(_problem(), n=len(in_the_disk()))
 
 
 def others() -> FloatArray:
-    """Return the rows that nobody drags, shape (people, 2), inside the unit disk."""
+    """Return the other people's rows, shape (people, 2), inside the unit disk."""
     return in_the_disk()[:-1]
 
 
@@ -80,8 +80,8 @@ SCALE_BARS = tuple(
     for power in range(7)
     for step in (1, 2, 5)
 )  # fmt: skip
-"""Lengths that a scale bar may have, in rows, with their words and number: clouds zoom with their
-noise, and whoever draws them takes the first that is long enough."""
+"""Possible lengths of a scale bar, in rows, with their words and number. The chart zooms with the
+noise and uses the first length that is long enough."""
 
 
 def person_payload(
@@ -93,31 +93,31 @@ def person_payload(
     seed: int = 0,
     draws: int = 1_000,
 ) -> dict[str, Any]:
-    """Return all that the picture of one person needs, as JSON values.
+    """Return all data for the chart of one person, as JSON values.
 
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-        Of `candidates`; the first is shown first.
+        Mechanisms from `candidates`; the chart first shows the first one.
     delta : float
-        Of the mechanisms that need one; above 0.
+        Delta of the mechanisms that need a positive delta.
     epsilon : float
-        Where the picture opens; the nearest of `EPSILONS`.
+        Initial epsilon; the chart uses the nearest of `EPSILONS`.
     view : {"her", "cone"}
-        Variance along the person's direction against variance across it, or half the trace
-        against the radius, where the matrices that can be are a cone.
+        Variance of the noise along the person's direction against variance across it. If the
+        possible matrices form a cone, half the trace against the radius.
     seed, draws : int
 
     Returns
     -------
     dict
-        ``mechanisms``: for each its noise (``[N11, N12, N22]`` in thousandths of the scale), and
-        for each epsilon its scale in units of one row, the status and the rates of a balanced
-        guesser of `both_worlds`, None where it cannot run. A mechanism that releases directions
-        has its law of `directions` in place of the scale.
+        ``mechanisms`` holds each mechanism's noise (``[N11, N12, N22]`` in thousandths of the
+        scale). For each epsilon it also holds the scale in units of one row, the status and the
+        rates of a balanced guesser from `both_worlds`, or None if the mechanism cannot run. For a
+        mechanism that releases directions, the distribution of `directions` replaces the scale.
     """
     problem = _problem()
-    # nearest as a ratio: epsilons stand on a logarithm
+    # Find the nearest epsilon by ratio, because the axis of epsilon is logarithmic.
     start = min(range(len(EPSILONS)), key=lambda i: abs(np.log(EPSILONS[i] / epsilon)))
     return {
         "view": view,
@@ -127,25 +127,25 @@ def person_payload(
         "others": np.round(others(), 3).tolist(),
         "bars": list(map(list, SCALE_BARS)),
         "mechanisms": [
-            _shown(m, problem, delta, seed, draws)
+            _draws(m, problem, delta, seed, draws)
             if isinstance(m, AdditiveMechanism)
-            else _turned(m, delta, seed, draws)
+            else _directions(m, delta, seed, draws)
             for m in mechanisms
         ],
     }
 
 
-def _turned(mechanism: Mechanism, delta: float, seed: int, draws: int) -> dict[str, Any]:
+def _directions(mechanism: Mechanism, delta: float, seed: int, draws: int) -> dict[str, Any]:
     problem = table()
     budgets = [Budget(epsilon, delta) for epsilon in EPSILONS]
-    # not every one runs at every epsilon, and the picture then has a gap
+    # A mechanism may be impossible at some epsilons, so leave the chart empty there.
     able = [mechanism.why_not(problem, budget) is None for budget in budgets]
-    chosen = [budget for budget, can in zip(budgets, able, strict=True) if can]
+    possible = [budget for budget, can in zip(budgets, able, strict=True) if can]
     return {
         "key": mechanism.text,
         "label": mechanism.label,
         "oneSided": False,
-        **draws_payload(mechanism, problem, chosen, seed, draws),
+        **draws_payload(mechanism, problem, possible, seed, draws),
         "at": [
             _account(mechanism, problem, budget) | law_at(mechanism, problem, budget)
             if can
@@ -155,13 +155,13 @@ def _turned(mechanism: Mechanism, delta: float, seed: int, draws: int) -> dict[s
     }
 
 
-def _shown(
+def _draws(
     mechanism: AdditiveMechanism, problem: Problem, delta: float, seed: int, draws: int
 ) -> dict[str, Any]:
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key), draws)
     noise = mechanism.standard_noise(problem, streams)[:, [0, 0, 1], [0, 1, 1]]
     grains = np.rint(_GRAIN * noise).astype(int)
-    # what most draws need; the picture zooms by it, and the farthest may lie outside
+    # Zoom so that most of the noise fits, and only the farthest points lie outside.
     reach = float(np.quantile(np.abs(noise).max(axis=1), 0.9))
     return {
         "key": mechanism.text,
@@ -176,16 +176,16 @@ def _shown(
 
 
 def _quantiles(mechanism: AdditiveMechanism, problem: Problem, seed: int) -> list[int] | None:
-    """Return quantiles of the size of v'Nv, in grains, where its law is the same for all unit v.
+    """Return quantiles of |v'Nv|, in steps of 1/1000, if all unit v share its distribution.
 
-    Of so many draws that a rate read off them is right to .1 % (four standard errors).
+    The simulations are numerous enough to give rates right to .1 % (four standard errors).
     """
-    # the law along her direction must be that along any other, or a table of one would be wrong
+    # A single table of quantiles needs the same distribution in all directions.
     if mechanism.dominates_input or mechanism.diagonal_std(problem) is None:
         return None
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key, "law"), _LAW_DRAWS)
     sizes = np.abs(mechanism.standard_noise(problem, streams)[:, 0, 0])
-    # with the largest: a threshold beyond it is read as never passed
+    # Include the maximum, so that a larger threshold counts as never exceeded.
     levels = np.append(np.linspace(0, 1, 250, endpoint=False), 1.0)
     grains: list[int] = np.rint(_GRAIN * np.quantile(sizes, levels)).astype(int).tolist()
     return grains
@@ -197,16 +197,16 @@ def _at(mechanism: AdditiveMechanism, problem: Problem, budget: Budget) -> dict[
     scale = mechanism.calibrate(problem, budget).scale * problem.n
     return _account(mechanism, problem, budget) | {
         "scale": scale,
-        # a unit row zeroed: 1/(v'W^-1 v) is c chi-square with two degrees of freedom
+        # If a unit row is zeroed, 1/(v'W^-1 v) is c times chi-square with 2 degrees of freedom.
         "betrayed": -float(np.expm1(-1 / (2 * scale))) if mechanism.dominates_input else 0.0,
     }
 
 
 def _account(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, Any]:
-    """Return the claim's status and what no guesser gets beyond."""
-    spent = mechanism.spent(problem, budget)
-    status = mechanism.judged(problem, budget, spent)
-    right = both_worlds(spent)
+    """Return the claim's status and upper bounds on a guesser's rates."""
+    loss = mechanism.spent(problem, budget)
+    status = mechanism.judged(problem, budget, loss)
+    right = both_worlds(loss)
     return {
         "status": status.marked,
         "verdict": str(status.verdict),
@@ -215,12 +215,12 @@ def _account(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str
 
 
 def directional(problem: Problem) -> tuple[str, ...]:
-    """Return the mechanisms whose released direction can be drawn.
+    """Return the mechanisms that release directions which the chart can show.
 
     Parameters
     ----------
     problem : Problem
-        Of two features and one component.
+        A problem with two features and one component.
     """
     return tuple(
         key
@@ -232,14 +232,15 @@ def directional(problem: Problem) -> tuple[str, ...]:
 def draws_payload(
     mechanism: Mechanism, problem: Problem, budgets: Sequence[Budget], seed: int, draws: int
 ) -> dict[str, Any]:
-    """Return a mechanism's law by name and the standard draws that it needs.
+    """Return the name of a mechanism's distribution and the standard random numbers it needs.
 
     Returns
     -------
     dict
-        ``law``: ``bingham``, one uniform number a draw, for on the circle the law can be inverted;
-        ``power``, a start and one vector of normal noise for each step; ``frame``, one matrix of
-        normal noise where the iterated frame is the whole plane, so that only the last step counts.
+        ``law`` names the distribution. ``bingham`` needs one uniform number a release, because the
+        distribution on the circle can be inverted. ``power`` needs a start and one vector of normal
+        noise for each step. ``frame`` needs one matrix of normal noise: the iterated frame is the
+        whole plane and only the last step counts.
     """
     streams = Draws.batch(generator(seed, "guide", "person", mechanism.key), draws)
     if not isinstance(mechanism, PowerMethod):
@@ -254,10 +255,10 @@ def draws_payload(
 
 
 def law_at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, float]:
-    """Return what the law takes from a budget, in units of one row.
+    """Return the distribution's parameters at a budget, in units of one row.
 
-    The weight of u'(X'X)u in the exponent of a Bingham law; the standard deviation of a step's
-    noise and the number of steps of a power method.
+    A Bingham distribution has the weight of u'(X'X)u in the exponent. A power method has the
+    standard deviation of a step's noise and the number of steps.
     """
     calibration = mechanism.calibrate(problem, budget)
     if not isinstance(mechanism, PowerMethod):
@@ -265,6 +266,6 @@ def law_at(mechanism: Mechanism, problem: Problem, budget: Budget) -> dict[str, 
     return {
         "std": calibration.scale * problem.n,
         "steps": calibration.values["steps"],
-        # the published noise shrinks with the frame's largest entry, the exact one does not
+        # Published noise shrinks with the largest entry of the frame, but exact noise does not.
         "flat": float(np.all(np.equal(mechanism.noise_factor(np.eye(problem.d)[None] / 2), 1.0))),
     }

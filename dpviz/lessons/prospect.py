@@ -1,7 +1,7 @@
-"""What releases of a table would keep, and what each epsilon tells about one person.
+"""Predict what releases of a table would keep, and what each epsilon reveals about one person.
 
-Everything is predicted from the rows for the pipeline that a release runs: internal, and only for
-people who may see the rows.
+Predictions come from the rows, for the pipeline that a release runs. Only people who may see the
+rows may see these predictions.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.predicting import Outlook, SchemaRows
 
 PRIOR = 0.01
-"""How likely a suspicion against one person is right before a release."""
+"""Probability that a suspicion against one person is right before a release."""
 EPSILONS: tuple[float, ...] = tuple(np.geomspace(0.05, 9.2, 14).tolist())
 HARDLY = 0.5
-"""What a suspicion of 1 % may become from which on there is hardly protection."""
+"""A suspicion of 1 % that may rise to this share or more has hardly any protection."""
 
 
 def epsilon_under(ceiling: float) -> float:
-    """Return the largest epsilon of three digits under which 1 % becomes at most the ceiling.
+    """Return the largest three-digit epsilon at which a 1 % suspicion stays within the ceiling.
 
-    With two digits, 25 in 100 would be answered by 24.
+    Two digits would be too coarse: a ceiling of 25 in 100 would give 24.
 
     Parameters
     ----------
     ceiling : float
-        Of 100, above 1 and below 100.
+        Highest acceptable risk in 100, above 1 and below 100.
     """
     share = ceiling / 100
     exact = math.log(share / (1 - share)) - math.log(PRIOR / (1 - PRIOR))
@@ -42,22 +42,22 @@ def epsilon_under(ceiling: float) -> float:
 
 
 def becomes(epsilon: float) -> float:
-    """Return the share of suspicions that may be right after a release, of which 1 % were."""
+    """Return the largest share of suspicions right after a release, if 1 % were right before."""
     return posterior_bound(PRIOR, epsilon)
 
 
 @dataclass(frozen=True, eq=False)
 class Prospect:
-    """What every pipeline keeps by epsilon: computed once for a table and its schema.
+    """Recovery of every pipeline at each epsilon, computed once for a table and its schema.
 
     Attributes
     ----------
     name : str
     rows : SchemaRows
     options : ReleaseOptions
-        k, delta, relation and the share of a map; the rest is chosen.
+        Options that give k, delta, neighbours and the map's budget share; others are chosen here.
     planned : bool
-        Whether the rows are guessed: then nothing of them is anybody's.
+        Whether the rows are guesses, so that they belong to no person.
     """
 
     name: str
@@ -67,20 +67,20 @@ class Prospect:
 
     @cached_property
     def curves(self) -> list[tuple[ReleaseOptions, list[float], list[float]]]:
-        """What 95 of 100 releases of each pipeline keep at least, and the mean, at `EPSILONS`."""
-        # of twenty simulated releases the least; many features average out within one
+        """Recovery that 95 of 100 releases of each pipeline reach, and its mean, at `EPSILONS`."""
+        # Use the minimum of twenty simulated releases, or of fewer for tables with many features.
         draws = range(max(5, min(20, 20_000 // len(self.rows.schema.used) ** 2)))
-        found = []
+        curves = []
         for each in self.rows.pipelines(self.options):
-            kept = [self.rows.sample(replace(each, epsilon=at), draws) for at in EPSILONS]
-            found.append(
-                (each, [float(one.min()) for one in kept], [float(one.mean()) for one in kept])
+            runs = [self.rows.sample(replace(each, epsilon=at), draws) for at in EPSILONS]
+            curves.append(
+                (each, [float(one.min()) for one in runs], [float(one.mean()) for one in runs])
             )
-        return found
+        return curves
 
     @cached_property
     def curve(self) -> list[tuple[float, float, float]]:
-        """Epsilon, what 95 of 100 releases keep at least and the mean, of the best pipeline."""
+        """For the best pipeline: epsilon, the recovery that 95 of 100 releases reach, the mean."""
         best = [max(self.curves, key=lambda one: one[1][at]) for at in range(len(EPSILONS))]
         return [
             (epsilon, low[at], mean[at])
@@ -88,58 +88,58 @@ class Prospect:
         ]
 
     def at(self, epsilon: float) -> ReleaseOptions:
-        """Return the pipeline that keeps most at an epsilon."""
+        """Return the pipeline with the highest recovery at an epsilon."""
         place, grid = math.log(epsilon), np.log(EPSILONS)
         best = max(self.curves, key=lambda one: float(np.interp(place, grid, one[1])))
         return replace(best[0], epsilon=epsilon)
 
     @cached_property
     def outlook(self) -> Callable[[ReleaseOptions], Outlook]:
-        """To what a release would keep, computed once for each."""
+        """Predict what a release would keep; each result is cached."""
         return cache(self.rows.outlook)
 
     @cached_property
     def map(self) -> Callable[[ReleaseOptions], dict[str, object]]:
-        """To the map that a release could print, simulated once for each."""
+        """Simulate the map that a release could publish; each result is cached."""
         return cache(self.rows.map)
 
     @cached_property
     def without_noise(self) -> float:
-        """What the best pipeline keeps before any noise."""
+        """Recovery of the best pipeline before any noise."""
         return max(map(self.rows.without_noise, self.rows.pipelines(self.options)))
 
     @cached_property
     def least(self) -> Callable[[float], ReleaseOptions | None]:
-        """To the release of about the least epsilon at which 95 of 100 keep so much.
+        """Find a release of about the least epsilon at which 95 of 100 reach a recovery.
 
-        None where an epsilon of 100 is not enough.
+        The result is None if an epsilon of 100 is not enough.
         """
         return cache(self._least_release)
 
     def _likely(self, recovery: float) -> tuple[list[ReleaseOptions], float]:
-        """Return the pipelines, the likeliest first, and about where that one keeps enough."""
+        """Return the pipelines, most promising first, and the first one's approximate epsilon."""
 
-        def near(kept: Sequence[float]) -> float:
-            enough = (at for at, one in zip(EPSILONS, kept, strict=True) if one >= recovery)
+        def near(recoveries: Sequence[float]) -> float:
+            enough = (at for at, one in zip(EPSILONS, recoveries, strict=True) if one >= recovery)
             return next(enough, EPSILONS[-1])
 
         likely = sorted(self.curves, key=lambda one: near(one[1]))
         return [options for options, *_ in likely], near(likely[0][1])
 
     def _least_release(self, recovery: float) -> ReleaseOptions | None:
-        # in this order the others answer at one look
+        # Start with the most promising pipeline: its result rules out the others quickly.
         order, near = self._likely(recovery)
         return self._least(order, recovery, self.rows.n, near)
 
     @cached_property
     def helps(self) -> Callable[[float], tuple[tuple[str, float], ...]]:
-        """To what would help, and the epsilon needed then, computed once for each recovery."""
+        """Find changes that would help, with the epsilon they need, cached for each recovery."""
         return cache(self._helps)
 
     def _helps(self, recovery: float) -> tuple[tuple[str, float], ...]:
         now, n = self.least(recovery), self.rows.n
         near = EPSILONS[-1] if now is None else now.epsilon
-        # the pipeline in force, and the likeliest two: the others change by as much
+        # Test changes on the current pipeline, or else on the best two; all pipelines gain alike.
         few = [options for options, *_ in sorted(self.curves, key=lambda one: -max(one[1]))][:2]
         few = few if now is None else [now]
         changes: list[tuple[str, list[ReleaseOptions], int]] = []
@@ -149,27 +149,27 @@ class Prospect:
         changes.append(("three times as many people", few, 3 * n))
         if self.options.k > 1:
             changes.append(("one component alone", [replace(one, k=1) for one in few], n))
-        found = [(what, self._least(each, recovery, of, near)) for what, each, of in changes]
-        # a change that asks for more than doing nothing is no help
+        gains = [(what, self._least(each, recovery, of, near)) for what, each, of in changes]
+        # Leave out a change that saves no epsilon compared with the unchanged release.
         return tuple(
             (what, one.epsilon)
-            for what, one in found
+            for what, one in gains
             if one is not None and (now is None or one.epsilon < now.epsilon)
         )
 
     def _least(
         self, pipelines: Sequence[ReleaseOptions], recovery: float, n: int, near: float
     ) -> ReleaseOptions | None:
-        """Return the pipeline with about the least epsilon, at that epsilon."""
+        """Return the pipeline with about the least epsilon, set to that epsilon."""
         best: ReleaseOptions | None = None
         for each in pipelines:
-            # what bounds alone have lost no epsilon brings back
+            # Even without noise, these bounds lose too much.
             if self.rows.without_noise(each) < recovery:
                 continue
             most = math.inf if best is None else best.epsilon
-            found = self.rows.least_epsilon(each, recovery, n=n, near=near, up_to=most)
-            if found is not None and found < most:
-                best = replace(each, epsilon=found)
+            epsilon = self.rows.least_epsilon(each, recovery, n=n, near=near, up_to=most)
+            if epsilon is not None and epsilon < most:
+                best = replace(each, epsilon=epsilon)
         return best
 
     def steps(self, recovery: float) -> str:
@@ -177,16 +177,17 @@ class Prospect:
         options = self.least(recovery)
         if options is None:
             return ""
-        known = self.rows.least_epsilon(options, recovery, near=options.epsilon, mean_known=True)
-        first = "more than ε 100" if known is None else f"about ε {numeral(known, 2)}"
+        least = self.rows.least_epsilon(options, recovery, near=options.epsilon, mean_known=True)
+        first = "more than ε 100" if least is None else f"about ε {numeral(least, 2)}"
         rows = (
             "scaled to length one"
             if options.rows == UNIT
             else f"clipped to {options.row_bound} half widths"
         )
-        mean = "paying for the mean" if options.center == PRIVATE else "the stated centre"
-        of_map = " A map takes its share of the budget." if options.picture else ""
+        mean = "a private mean" if options.center == PRIVATE else "the stated centre"
+        of_map = " A map uses its own share of the budget." if options.picture else ""
         return (
-            f"As released, with features over half their limits and rows {rows}: {first} around "
-            f"the exact mean. With {mean} it is about ε {numeral(options.epsilon, 2)}.{of_map}"
+            f"As released, with features divided by half of their limits' width and rows {rows}: "
+            f"{first} around the exact mean. With {mean} the least is about ε "
+            f"{numeral(options.epsilon, 2)}.{of_map}"
         )

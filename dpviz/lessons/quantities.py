@@ -1,7 +1,7 @@
-"""The numbers that a lesson may name: each a function of settings, written by one rule.
+"""The numbers that a lesson may name; each is a function of settings with one text format.
 
-A lesson's file says which quantity a number is, at which settings and with which arguments; what
-can be named is what stands here, so a file from anywhere is data and nothing in it runs.
+A lesson's file gives each number's quantity, settings and arguments. The file can only name
+quantities defined here, so it is data and no part of it runs as code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpviz.report.tables.board import FIRST_COMPONENTS
 
 @dataclass(frozen=True)
 class Fact:
-    """A number or a word, and how it is written."""
+    """A number or a word, and its text."""
 
     value: Any
     text: str
@@ -39,14 +39,14 @@ class Fact:
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something that a lesson can name.
+    """A quantity that a lesson can name.
 
     Attributes
     ----------
     compute : callable
-        To its value, from settings and arguments by keyword.
+        Function that computes the value from settings and keyword arguments.
     written : callable
-        To a text, from a value.
+        Function that formats a value as text.
     """
 
     compute: Callable[..., Any]
@@ -54,33 +54,33 @@ class Quantity:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The arguments it takes beside settings."""
-        # without the settings, which come from the step
+        """The arguments of the quantity, apart from the settings."""
+        # Leave out the first argument, the settings, which the step supplies.
         return tuple(inspect.signature(self.compute).parameters)[1:]
 
     @property
     def required(self) -> tuple[str, ...]:
-        """Those of them that have no default."""
-        known = inspect.signature(self.compute).parameters
+        """The arguments of the quantity that have no default."""
+        parameters = inspect.signature(self.compute).parameters
         return tuple(
-            name for name in self.arguments if known[name].default is inspect.Parameter.empty
+            name for name in self.arguments if parameters[name].default is inspect.Parameter.empty
         )
 
     def at(self, settings: Settings, **arguments: Any) -> Fact:
-        """Return it at one setting."""
+        """Return the value for the given settings."""
         value = self.compute(settings, **arguments)
         return Fact(value, self.written(value))
 
 
 QUANTITIES: dict[str, Quantity] = {}
-"""Every quantity by the name that a lesson's file says."""
+"""Quantities, keyed by the names that lesson files use."""
 
 _Compute = Callable[..., Any]
 
 
-def _shown(written: Callable[[Any], str] = str) -> Callable[[_Compute], _Compute]:
+def _shown(write: Callable[[Any], str] = str) -> Callable[[_Compute], _Compute]:
     def add(compute: _Compute) -> _Compute:
-        QUANTITIES[compute.__name__.strip("_")] = Quantity(compute, written)
+        QUANTITIES[compute.__name__.strip("_")] = Quantity(compute, write)
         return compute
 
     return add
@@ -94,7 +94,7 @@ def _key(settings: Settings) -> str:
     return settings.variants[0]
 
 
-# What is set ------------------------------------------------------------------------
+# Settings ------------------------------------------------------------------------
 
 
 @_shown(format_number)
@@ -153,29 +153,29 @@ def _recovery(settings: Settings, draw: str = "mean") -> float:
 
 @_shown(percent)
 def _told(settings: Settings) -> float:
-    """Return how well nearest printed points name people: 0 as one name for all, 1 as exact."""
+    """Return how well nearest published points give labels: 0 is one label for all, 1 exact."""
     return float(np.mean(measures.result(settings, _key(settings)).metrics["class_picture"]))
 
 
 @_shown()
 def _change(settings: Settings, allocation: str, against: str = "") -> str:
-    """Return in a word how far recovery moves from one allocation to another."""
+    """Return a word for the change of recovery from one allocation to another."""
     before = _recovery(replace(settings, allocation=against or settings.allocation))
     apart = abs(_recovery(replace(settings, allocation=allocation)) - before)
-    # in a word, so that a lesson's text holds whatever the draws are
+    # Return a word instead of a number, so that the text holds for any simulated releases.
     return "nothing" if apart < 0.02 else "little" if apart < 0.5 else "much"
 
 
 @_shown()
 def _proof(settings: Settings) -> str:
-    """Return whether one draw tells the recovery of the others to a tenth."""
+    """Return "yes" if all recoveries agree to within a tenth, and "no" otherwise."""
     values = measures.recovery(settings, _key(settings))
     return "yes" if np.ptp(values) <= 0.1 else "no"
 
 
 @_shown(_whole)
 def _sorted_wrongly(settings: Settings, label: Any, plane: str = "released") -> float:
-    """Return how many of 100, half of them of the class, a straight line sorts wrongly."""
+    """Return how many of 100 people a straight line misclassifies, if half are in the class."""
     if plane == "exact":
         right = measures.sorted_exactly(settings, label)
     elif plane == "chance":
@@ -200,12 +200,12 @@ def _needed(settings: Settings, trust: str = "central") -> float:
     return measures.people_needed(settings, parse_variant(f"{_key(settings)}[trust={trust}]"))
 
 
-# What it tells of a person ----------------------------------------------------------
+# Risk for one person ----------------------------------------------------------
 
 
 @_shown(_whole)
 def _guessed(settings: Settings, world: str) -> float:
-    """Return how many of 100 releases the best guesser says "in" of, rounded outwards."""
+    """Return for how many of 100 releases the best guesser says "in", rounded outwards."""
     right = worlds_at(settings.epsilon)
     return float({"in": right, "out": right.rest}[world].of_hundred())
 
@@ -222,52 +222,52 @@ def _odds(settings: Settings) -> float:
 
 @_shown(percent)
 def _betrayed(settings: Settings) -> float:
-    """Return the share of releases without a person that cannot be releases with her."""
+    """Return the share of releases that occur without a person but are impossible with her."""
     table = support_table(2, settings.epsilon, settings.seed, trials=1)
     return float(table.loc[table["epsilon"] == settings.epsilon, "exact"].iloc[0])
 
 
 @_shown()
 def _leak(settings: Settings, what: str) -> str:
-    found = leak()
+    case = leak()
 
     def listed(values: FloatArray) -> str:
         return ", ".join(numeral(value, 3) for value in values)
 
     texts = {
-        "people": lambda: str(len(found.rows)),
-        "features": lambda: str(len(found.features)),
+        "people": lambda: str(len(case.rows)),
+        "features": lambda: str(len(case.features)),
         "kept": lambda: percent(cloud().kept),
-        "recovered": lambda: listed(found.recovered),
-        "true": lambda: listed(found.rows[-1]),
-        "bound_with": lambda: numeral(found.bound_with, 3),
-        "bound_without": lambda: numeral(found.bound_without, 3),
-        "declared": lambda: numeral(found.declared_bound, 3),
+        "recovered": lambda: listed(case.recovered),
+        "true": lambda: listed(case.rows[-1]),
+        "bound_with": lambda: numeral(case.bound_with, 3),
+        "bound_without": lambda: numeral(case.bound_without, 3),
+        "declared": lambda: numeral(case.declared_bound, 3),
     }
     return texts[what]()
 
 
 @_shown()
 def _given_away(settings: Settings) -> str:
-    """Return how much of the last row the mean and the other rows give, in a word."""
-    found = leak()
-    off = np.abs(found.recovered / found.rows[-1] - 1).max()
+    """Return a word for how much of the last row the mean and the other rows reveal."""
+    case = leak()
+    off = np.abs(case.recovered / case.rows[-1] - 1).max()
     return "row" if off < 1e-9 else "rough" if off < 0.5 else "nothing"
 
 
 @_shown()
 def _leaking_steps(settings: Settings) -> str:
-    """Return which of mean and bound tell of the last row."""
-    told = {
+    """Return whether the mean, the bound or both reveal part of the last row."""
+    revealed_by = {
         "mean": _given_away(settings) == "row",
         "bound": leak().bound_with != leak().bound_without,
     }
     return {(True, True): "both", (True, False): "mean", (False, True): "bound"}.get(
-        (told["mean"], told["bound"]), "neither"
+        (revealed_by["mean"], revealed_by["bound"]), "neither"
     )
 
 
-# At which epsilon -------------------------------------------------------------------
+# Search for epsilon -------------------------------------------------------------------
 
 LOWEST, HIGHEST = 0.01, 100.0
 _DIGITS = 2
@@ -278,13 +278,13 @@ def where(
 ) -> float:
     """Return the epsilon at which a quantity reaches a value, to two digits.
 
-    Between `LOWEST` and `HIGHEST`, where the quantity goes one way. Where the nearest such epsilon
-    does not show the value as it is written, it is the next one on the side that does.
+    Search between `LOWEST` and `HIGHEST`, in which the quantity must be monotonic. If the rounded
+    epsilon does not reach the value as written, use the next epsilon that does.
 
     Raises
     ------
     ValueError
-        If it is reached nowhere between.
+        If no epsilon in the range reaches the value.
     """
 
     @cache
@@ -293,20 +293,20 @@ def where(
         return bool(value >= target)
 
     low, high = math.log(LOWEST), math.log(HIGHEST)
-    # whether it rises or falls is asked and not assumed
+    # Compare both ends, to find whether the quantity rises or falls with epsilon.
     first = over(LOWEST)
     if first == over(HIGHEST):
         ends = f"epsilon from {numeral(LOWEST)} to {numeral(HIGHEST)}"
         raise ValueError(f"{ends} never gives {numeral(target, 6)}")
-    # a thousandth of epsilon is finer than the digits that are written
+    # Stop at a relative accuracy of 1e-3, which is finer than the digits shown.
     while high - low > 1e-3:
         middle = (low + high) / 2
         low, high = (middle, high) if over(math.exp(middle)) == first else (low, middle)
-    reached, other = (low, high) if first else (high, low)
-    nearest = float(f"{math.exp(reached):.{_DIGITS}g}")
+    inner, other = (low, high) if first else (high, low)
+    nearest = float(f"{math.exp(inner):.{_DIGITS}g}")
     there = quantity.compute(replace(settings, epsilon=nearest), **arguments)
     if there >= target or quantity.written(there) == quantity.written(target):
         return nearest
-    # One digit further to the side where it is reached, as what is written must say.
+    # Move the last digit to the side that reaches the value, so that text and epsilon agree.
     digit = 10.0 ** (math.floor(math.log10(nearest)) - _DIGITS + 1)
-    return float(f"{nearest + math.copysign(digit, reached - other):.{_DIGITS}g}")
+    return float(f"{nearest + math.copysign(digit, inner - other):.{_DIGITS}g}")

@@ -1,4 +1,4 @@
-"""What can be published safely: the question's choices, and the plan that guessed numbers are."""
+"""Choices for the question of what can be published safely, and plans with guessed numbers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dpviz.core.number_text import per_cent
 from dpviz.core.params import Declared, choice, integer, number
 
 LEVELS = ("50", "75", "90", "95")
-"""Recoveries that can be asked for, in per cent."""
+"""Recovery levels to choose from, in per cent."""
 
 
 @dataclass(frozen=True)
 class Answers(Declared):
-    """What a decision maker chose; each choice travels in a link."""
+    """A decision maker's choices; each choice is part of a link."""
 
     source: str = choice(
         "table",
-        {"table": "a table", "plan": "no data yet: numbers I guess"},
+        {"table": "a table", "plan": "no data yet: I enter guessed numbers"},
         label="What is it about?",
-        help="The table chosen above, or a plan: no data is needed for an answer.",
+        help="The table chosen above, or a plan with guessed numbers, which needs no data.",
         url="about",
         examples=("plan",),
     )
@@ -44,9 +44,9 @@ class Answers(Declared):
     shape: str = choice(
         "some",
         {
-            "strong": "a few directions hold nearly everything",
-            "some": "some directions hold most",
-            "flat": "many directions hold a little",
+            "strong": "a few directions hold nearly all variance",
+            "some": "some directions hold most of the variance",
+            "flat": "many directions hold a little variance each",
         },
         label="Guessed structure",
         help="How fast the variances of the components fall.",
@@ -60,9 +60,9 @@ class Answers(Declared):
             "picture": "a picture of the people",
         },
         label="What is published",
-        help="Components say what varies together, each with its variance. The map shows noisy "
-        "counts of people along two components and uses most of the budget. A picture of the "
-        "people shows their own rows, which no promise covers.",
+        help="Components show which features vary together, each component with its variance. The "
+        "map shows noisy counts of people along two components and uses most of the budget. A "
+        "picture of the people shows their own rows, which no privacy promise covers.",
         url="hand_out",
         examples=("directions",),
     )
@@ -70,39 +70,39 @@ class Answers(Declared):
         "90",
         {level: per_cent(level) for level in LEVELS},
         label="Structure to keep",
-        help="Recovery: 0% is a random picture, 100% the exact one. At least 95 of 100 releases "
-        "must keep so much.",
+        help="Recovery: 0% is a random result, 100% the exact result. At least 95% of releases "
+        "must keep the chosen share.",
         examples=("50",),
     )
     ceiling: float = number(
         3.0,
-        # a suspicion of 1 in 100 is where it starts: no release keeps it below
+        # A suspicion starts at 1 %, so no release makes the risk smaller.
         1.1,
         99.0,
         label="Highest acceptable risk, in 100",
-        help="An attacker suspects one person, and is right 1 time in 100. After the release, at "
-        "most this many suspicions in 100 are right. Larger means less protection.",
+        help="Before the release, a suspicion is right 1 time in 100. After the release, at most "
+        "this many suspicions in 100 are right. A larger number means less protection.",
         slider=(1.1, 99.0),
         examples=(10.0,),
     )
     delta_allowed: str = choice(
         "yes",
-        {"yes": "yes, a tiny one", "no": "no, never"},
+        {"yes": "yes, a tiny delta", "no": "no, never"},
         label="Is a delta acceptable?",
         help="Extra probability allowed beyond epsilon, far below 1 in the number of rows. Without "
-        "it a larger epsilon is needed.",
+        "a delta, a larger epsilon is needed.",
         url="with_delta",
         examples=("no",),
     )
 
     @property
     def shows_rows(self) -> bool:
-        """Whether people's own rows would be published: no promise covers that."""
+        """Whether people's own rows would be published, which no privacy promise covers."""
         return self.hand_out == "picture"
 
     @property
     def recovery(self) -> float:
-        """The recovery asked for, from 0 to 1."""
+        """The recovery that the decision maker requests, from 0 to 1."""
         return int(self.survive) / 100
 
 
@@ -114,6 +114,6 @@ _SPECTRA = {
 
 
 def plan_text(answers: Answers) -> str:
-    """Return the plan that guessed numbers describe, as the table of settings."""
+    """Return the plan of the guessed numbers, as text for the setting ``table``."""
     spectrum = _SPECTRA[answers.shape].format(d=answers.features)
     return f"plan:n={answers.people},spectrum={spectrum}"

@@ -1,4 +1,4 @@
-"""What the card of a release will say, from what is stated of it alone: no row is read for it."""
+"""Preview a release's privacy statement from the stated options alone; no row is read."""
 
 from __future__ import annotations
 
@@ -33,62 +33,62 @@ _STYLE = """
 _OPEN = "? to be stated"
 
 
-def html(written: Mapping[str, str], schema: Schema | None, rows_a_person: int | None) -> str:
-    """Return as one HTML element with its style what the card of a release will say.
+def html(texts: Mapping[str, str], schema: Schema | None, rows_a_person: int | None) -> str:
+    """Return the preview of a privacy statement as one HTML element with its style.
 
     Parameters
     ----------
-    written : mapping of str to str
-        The form, field by field; what cannot be read is named as still to be stated.
+    texts : mapping of str to str
+        Text of each form field; a field that cannot be parsed is shown as not yet stated.
     schema : Schema or None
-        What is declared of the table; None while that is not complete.
+        The declared schema; None while the schema is incomplete.
     rows_a_person : int or None
-        At most so many rows has one person; None while nobody said.
+        Maximum number of rows of one person; None while not yet stated.
     """
-    said = _read(written)
-    # nobody said how many rows a person has: rows alone are protected
+    values = _read(texts)
+    # If the number of rows per person is not stated, the release protects only single rows.
     unknown = "? " if rows_a_person is None else "✓ "
     lines = {
         "Protects": f"{unknown}This {protects(rows_a_person)}.",
-        "Will be published": _leaves(said),
+        "Will be published": _leaves(values),
         "Limits": _limits(schema),
-        "Rows": _rows(said),
-        "Noise": _noise(said),
-        "Purpose": _stated(said, "purpose", "same as the ledger"),
-        "By": _stated(said, "by", "not named"),
+        "Rows": _rows(values),
+        "Noise": _noise(values),
+        "Purpose": _entry(values, "purpose", "same as in the ledger"),
+        "By": _entry(values, "by", "not named"),
     }
     body = "".join(f"<dt>{name}</dt><dd>{escape(words)}</dd>" for name, words in lines.items())
     return (
-        f'<style>{_STYLE}</style><div class="dp-receipt"><h2>The card of this release</h2>'
-        "<p>This is a plan. Nothing has been spent and no noise was drawn.</p>"
-        f'<dl>{body}</dl><p class="dp-sum">{escape(_claim(said))}</p>'
+        f'<style>{_STYLE}</style><div class="dp-receipt"><h2>The privacy card of this release</h2>'
+        "<p>This is a plan. No budget has been used and no noise was generated.</p>"
+        f'<dl>{body}</dl><p class="dp-sum">{escape(_claim(values))}</p>'
         "<p>Loadings and their bars appear after the release.</p></div>"
     )
 
 
-def risk_html(written: Mapping[str, str]) -> str:
-    """Return what an attacker can learn about one person at the stated epsilon, in a box."""
-    return f"<style>{_STYLE}</style><div class='dp-risk'>{_risk(_read(written))}</div>"
+def risk_html(texts: Mapping[str, str]) -> str:
+    """Return a box with what an attacker can learn about one person at the stated epsilon."""
+    return f"<style>{_STYLE}</style><div class='dp-risk'>{_risk(_read(texts))}</div>"
 
 
-def _read(written: Mapping[str, str]) -> dict[str, Any]:
-    said: dict[str, Any] = {}
-    for name, text in written.items():
-        # a form that is being filled in is wrong for a while: the field is then still open
+def _read(texts: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, text in texts.items():
+        # A form is often invalid while somebody fills it in, so treat invalid fields as empty.
         with suppress(DpvizError):
-            said[name] = params_of(ReleaseOptions)[name].parse(text)
-    return said
+            values[name] = params_of(ReleaseOptions)[name].parse(text)
+    return values
 
 
-def _stated(said: Mapping[str, Any], name: str, otherwise: str) -> str:
-    return str(said.get(name) or otherwise)
+def _entry(values: Mapping[str, Any], name: str, otherwise: str) -> str:
+    return str(values.get(name) or otherwise)
 
 
-def _leaves(said: Mapping[str, Any]) -> str:
-    if "k" not in said:
+def _leaves(values: Mapping[str, Any]) -> str:
+    if "k" not in values:
         return f"{_OPEN}: k"
-    k = said["k"]
-    share = said.get("picture", 0.0)
+    k = values["k"]
+    share = values.get("picture", 0.0)
     picture = (
         f", and a chart of noisy counts with {numeral(share, 3)} of the budget" if share else ""
     )
@@ -98,48 +98,48 @@ def _leaves(said: Mapping[str, Any]) -> str:
 def _limits(schema: Schema | None) -> str:
     if schema is None:
         return f"{_OPEN}: the schema"
-    found = f"low and high of {len(schema.used)} columns"
+    words = f"lower and upper limits of {len(schema.used)} columns"
     if schema.from_data:
-        return f"? {found}, taken from this table: not private"
-    return f"✓ {found}, known before anybody saw the data"
+        return f"? {words}, taken from this table: not private"
+    return f"✓ {words}, known before anybody saw the data"
 
 
-def _rows(said: Mapping[str, Any]) -> str:
+def _rows(values: Mapping[str, Any]) -> str:
     around = {PRIVATE: "a private mean", "none": "zero"}.get(
-        said.get("center", ""), "the stated centre"
+        values.get("center", ""), "the stated centre"
     )
-    scaled = "features divided by half the width of their limits, rows " * (
-        said.get("scale") == "limits"
+    scaling = "features divided by half the width of their limits, rows " * (
+        values.get("scale") == "limits"
     )
-    if said.get("rows") == UNIT:
-        return f"{scaled}scaled to length one around {around}"
+    if values.get("rows") == UNIT:
+        return f"{scaling}scaled to length one around {around}"
     try:
-        bound = float(stated_row_bound(said["row_bound"]))
+        bound = float(stated_row_bound(values["row_bound"]))
     except DpvizError:
         return f"{_OPEN}: the row-norm bound"
-    return f"{scaled}clipped to {numeral(bound, 4)} around {around}"
+    return f"{scaling}clipped to {numeral(bound, 4)} around {around}"
 
 
-def _noise(said: Mapping[str, Any]) -> str:
-    if said.get("delta") is None:
+def _noise(values: Mapping[str, Any]) -> str:
+    if values.get("delta") is None:
         return f"{_OPEN}: delta"
-    # as a release chooses, where nobody names a mechanism
-    law = "Gaussian" if said["delta"] else "Laplace"
-    return f"discrete {law}, by OpenDP from the system's entropy"
+    # A release uses this distribution of noise unless somebody names a mechanism.
+    law = "Gaussian" if values["delta"] else "Laplace"
+    return f"discrete {law} noise, by OpenDP from the system's entropy"
 
 
-def _claim(said: Mapping[str, Any]) -> str:
-    stated = {"ε": said.get("epsilon"), "δ": said.get("delta")}
+def _claim(values: Mapping[str, Any]) -> str:
+    budget = {"ε": values.get("epsilon"), "δ": values.get("delta")}
     return " ".join(
-        f"{sign} {'?' if value is None else numeral(value, 3)}" for sign, value in stated.items()
+        f"{sign} {'?' if value is None else numeral(value, 3)}" for sign, value in budget.items()
     )
 
 
-def _risk(said: Mapping[str, Any]) -> str:
-    if said.get("epsilon") is None:
+def _risk(values: Mapping[str, Any]) -> str:
+    if values.get("epsilon") is None:
         return ""
-    after = posterior_bound(PRIOR, said["epsilon"])
+    after = posterior_bound(PRIOR, values["epsilon"])
     hardly = " <b>Hardly protection.</b>" if after >= HARDLY else ""
     words = suspicion_words({"before": PRIOR, "after": after})
-    # a form asks for one release: which ledger pays, and what it paid before, is another question
+    # This form is about one release alone; it knows no earlier releases of the ledger.
     return f"<p>{escape(f'By this release alone: {words[0].lower()}{words[1:]}')}{hardly}</p>"

@@ -1,7 +1,7 @@
-"""A room of phones that bet: what is asked now, who has bet what, and when it ends.
+"""A room of phones that bet: the current question, the bets, and the time when the room ends.
 
-It lives in a server's memory alone: no name, no address and no file. A phone is a number that it
-made up itself, so that the same bet sent twice counts once.
+A room exists only in a server's memory: it stores no name, no address and no file. A phone chooses
+its own random number, so that a repeated bet counts once.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ LASTS = 3 * 3600.0
 """Seconds after which a room ends."""
 
 PHONES = 1_000
-"""Phones of a room; a further one is refused."""
+"""Maximum number of phones in a room; the room refuses further phones."""
 
 NAME, KEY, ADDRESS = "DPVIZ_ROOM", "DPVIZ_ROOM_KEY", "DPVIZ_ROOM_ADDRESS"
-"""What ``dpviz class`` says to the server that it starts."""
+"""Environment variables by which ``dpviz class`` controls its server."""
 
-_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that a hall could take for another
+_LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # Letters that look alike are left out.
 
 
 class RoomClosed(DpvizError):
-    """A room has ended, is full, or does not take this bet now."""
+    """Raised if a room has ended, is full, or does not take this bet now."""
 
 
 def letters() -> str:
-    """Return four letters that a room is entered by."""
+    """Return four random letters, which phones type to enter a room."""
     return "".join(secrets.choice(_LETTERS) for _ in range(4))
 
 
 @dataclass
 class Room:
-    """One room.
+    """One room with its question and its bets.
 
     Attributes
     ----------
     name : str
-        Four letters.
+        Name of the room: four letters.
     key : str
-        What the projector knows and the phones do not.
+        Secret that the projector knows and the phones do not.
     clock : callable
-        To seconds.
+        Clock that returns seconds.
     """
 
     name: str
@@ -75,196 +75,195 @@ class Room:
 
     @property
     def ended(self) -> bool:
-        """Whether its time is over."""
+        """Whether the room's time is over."""
         return self.clock() - self._opened > LASTS
 
     @property
     def version(self) -> int:
-        """Grows with every change of what a phone sees."""
+        """Counter of every change that a phone shows."""
         return self._version
 
     @property
     def count(self) -> int:
-        """How many have bet."""
+        """Number of bets on the current question."""
         return len(self._bets)
 
     @property
     def dealt(self) -> int:
-        """How many have a release of this round."""
+        """Number of phones with a release in this round."""
         return len(self._places)
 
     def knows(self, key: str) -> bool:
-        """Return whether somebody may steer the room."""
-        # takes as long for any guess: nobody finds the key letter by letter
+        """Return whether a key may control the room."""
+        # Compare in constant time, or the time would show how many letters of a key are right.
         return hmac.compare_digest(key.encode(), self.key.encode())
 
     def ask(
         self,
         step: str,
-        asked: ShownQuestion | None,
+        question: ShownQuestion | None,
         words: Mapping[str, str] = MappingProxyType({}),
-        played: Round | None = None,
+        game: Round | None = None,
     ) -> bool:
-        """Ask a step's question, and return whether it is new: then it lets go of the bets before.
+        """Ask a step's question and return whether it is new; a new question discards earlier bets.
 
         Parameters
         ----------
         step : str
-        asked : ShownQuestion or None
+        question : ShownQuestion or None
         words : mapping of str to str
-            What a phone says in the question's language, by the English of it.
-        played : Round, optional
-            Where each phone is asked of a release of its own.
+            Texts of a phone in the question's language, keyed by the English text.
+        game : Round, optional
+            Round in which each phone gets its own release.
         """
         with self._lock:
             if self.ended:
-                asked = played = None
-            # pages are drawn again and again: the same question keeps its bets
-            if (step, asked) == (self._step, self._asked):
+                question = game = None
+            # Pages are shown repeatedly, so do not delete the bets if the question is the same.
+            if (step, question) == (self._step, self._asked):
                 return False
-            self._step, self._asked, self._words = step, asked, words
-            # a bet on what was asked before is none on this
+            self._step, self._asked, self._words = step, question, words
             self._bets, self._shown = {}, False
-            self._round, self._places = played, {}
+            self._round, self._places = game, {}
             self._version += 1
             return True
 
-    def play(self, played: Round, words: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Play a round of in or out: each phone that asks is dealt one release and may say which.
+    def play(self, game: Round, words: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Play a round of "in or out": each phone that asks gets one release and may bet on it.
 
         Parameters
         ----------
-        played : Round
+        game : Round
         words : mapping of str to str
-            As `ask` takes them.
+            Texts of a phone; see `ask`.
         """
-        self.ask(played.step, played.question, words, played)
+        self.ask(game.step, game.question, words, game)
 
     def bet(self, step: str, phone: str, value: float) -> None:
-        """Take a bet; the same phone may change its mind until the bets are shown.
+        """Accept a bet; the phone may change its bet until the bets are shown.
 
         Raises
         ------
         RoomClosed
-            If there is nothing to bet on, or not this.
+            If there is no open question, or the bet is impossible.
         """
         with self._lock:
             if self.ended:
-                raise RoomClosed("This room has ended.")
+                raise RoomClosed("This class room has ended.")
             if self._asked is None or step != self._step:
                 raise RoomClosed("This question is over.")
             if self._shown:
-                raise RoomClosed("The bets are shown already.")
+                raise RoomClosed("Bets are closed, because the projector shows them already.")
             if not self._asked.possible(value):
-                raise RoomClosed("This cannot be bet on.")
-            # a phone that has bet may change its mind in a full room
+                raise RoomClosed("This answer is not among the possible bets.")
+            # A phone that has placed a bet may change it, even if the room is full.
             if phone not in self._bets and len(self._bets) >= PHONES:
                 raise RoomClosed("This room is full.")
             if self._round is not None and phone not in self._places:
-                raise RoomClosed("This phone has no release.")
+                raise RoomClosed("This phone has no release to judge in this round.")
             self._bets[phone] = value
 
     def show(self) -> None:
-        """Show the bets; none is taken any more."""
+        """Show the bets; the room then accepts no further bet."""
         with self._lock:
             if self._asked is not None and not self._shown:
                 self._shown = True
                 self._version += 1
 
     def for_phones(self, phone: str = "") -> dict[str, Any]:
-        """Return what a phone is told: the question and its own bet, never the answer or another's.
+        """Return a phone's data: question and own bet, never the answer or another phone's bet.
 
         Parameters
         ----------
         phone : str
-            Its own number. In a round it is dealt a release, the same each time that it asks.
+            The phone's number. In a round it gets one release, which is the same at every request.
         """
         with self._lock:
-            told: dict[str, Any] = {"ended": True} if self.ended else {"step": self._step}
+            view: dict[str, Any] = {"ended": True} if self.ended else {"step": self._step}
             if self._words:
-                told["words"] = dict(self._words)
-            asked = self._asked
-            if asked is None or self.ended:
-                return told
+                view["words"] = dict(self._words)
+            question = self._asked
+            if question is None or self.ended:
+                return view
             if self._round is not None:
-                told["picture"] = self._round.picture
+                view["picture"] = self._round.picture
                 place = self._dealt(phone)
-                told["release"] = None if place is None else self._round.release(place)
+                view["release"] = None if place is None else self._round.release(place)
             if phone in self._bets:
-                told["bet"] = self._bets[phone]
-            return told | {
-                "ask": asked.ask,
-                "options": list(asked.options),
-                "axis": None if asked.axis is None else list(asked.axis),
+                view["bet"] = self._bets[phone]
+            return view | {
+                "ask": question.ask,
+                "options": list(question.options),
+                "axis": None if question.axis is None else list(question.axis),
                 "shown": self._shown,
             }
 
     def _dealt(self, phone: str) -> int | None:
-        """Return the place of a phone in the deal; None without a number, or where it is full."""
+        """Return a phone's place among the releases; None without a number or in a full room."""
         if phone and phone not in self._places and len(self._places) < PHONES:
             self._places[phone] = len(self._places)
         return self._places.get(phone)
 
     def for_wall(self) -> dict[str, Any]:
-        """Return what the projector is told: how many have bet, and what once it is shown."""
+        """Return the projector's data: the number of bets, and the bets once they are shown."""
         with self._lock:
-            # sorted: an order of arrival would tell whose is whose
+            # Sort the bets, because their order of arrival could show who placed which bet.
             bets = sorted(self._bets.values()) if self._shown else None
-            told = {"step": self._step, "count": len(self._bets), "bets": bets, "ended": self.ended}
+            view = {"step": self._step, "count": len(self._bets), "bets": bets, "ended": self.ended}
             if self._round is not None:
-                told["dealt"] = len(self._places)
+                view["dealt"] = len(self._places)
             if self._round is not None and self._shown:
                 taps = {self._places[phone]: tap for phone, tap in self._bets.items()}
-                told |= self._round.counted(taps)
-            return told
+                view |= self._round.counted(taps)
+            return view
 
 
 @cache
 def room() -> Room | None:
-    """Return this server's room, if it has one."""
+    """Return this server's room, or None."""
     name, key = os.environ.get(NAME, ""), os.environ.get(KEY, "")
     return Room(name, key) if name and key else None
 
 
 @cache
 def _code(address: str) -> list[str]:
-    """Return the QR code of an address: rows of 0 and 1, a quiet zone of four around."""
+    """Return the QR code of an address: rows of 0 and 1, with a quiet zone four wide."""
     import segno
 
-    made = segno.make_qr(f"http://{address}", error="m", boost_error=False)
-    return ["".join(map(str, row)) for row in made.matrix_iter(border=4)]
+    code = segno.make_qr(f"http://{address}", error="m", boost_error=False)
+    return ["".join(map(str, row)) for row in code.matrix_iter(border=4)]
 
 
-def entrance(found: Room) -> dict[str, Any]:
-    """Return what a projector shows of how a room is entered."""
-    address = f"{os.environ.get(ADDRESS, '')}/c/{found.name}"
-    return {"name": found.name, "key": found.key, "address": address, "code": _code(address)}
+def entrance(here: Room) -> dict[str, Any]:
+    """Return the name, address and QR code of a room, for the projector."""
+    address = f"{os.environ.get(ADDRESS, '')}/c/{here.name}"
+    return {"name": here.name, "key": here.key, "address": address, "code": _code(address)}
 
 
 def steered(
     key: str,
     step: str,
-    asked: ShownQuestion | None,
+    question: ShownQuestion | None,
     words: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, Any], bool] | None:
-    """Ask a step's question of the room, if the key is its own.
+    """Ask a step's question in the room, if the given key is the room's key.
 
     Parameters
     ----------
     key : str
     step : str
-    asked : ShownQuestion or None
-        Its question, if it has one.
+    question : ShownQuestion or None
+        The step's question, or None.
     words : mapping of str to str
-        As `Room.ask` takes them.
+        Texts of a phone; see `Room.ask`.
 
     Returns
     -------
     tuple of dict and bool, or None
-        What the projector shows, and whether the question is new.
+        The projector's data, and whether the question is new.
     """
-    found = room()
-    if found is None or not key or not found.knows(key):
+    here = room()
+    if here is None or not key or not here.knows(key):
         return None
-    new = found.ask(step, asked, words)
-    return entrance(found), new
+    new = here.ask(step, question, words)
+    return entrance(here), new

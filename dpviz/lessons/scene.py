@@ -1,4 +1,4 @@
-"""What the stage is fed with: one JSON payload a step, from the core's results."""
+"""Data for the animation page: one JSON payload for each step, computed by the core."""
 
 from __future__ import annotations
 
@@ -37,26 +37,27 @@ from dpviz.report.sentences.phrases import belief
 from dpviz.report.tables import board, scrub
 from dpviz.report.tables.frame import FRAME_METRICS
 from dpviz.report.tables.payload import BoardColumn
-from dpviz.simulation.compare import along, pictured
+from dpviz.simulation.compare import pictured
+from dpviz.simulation.sweep import along
 
 _FRAMES = 25
 _DELTA = 1e-5
-"""Of the mechanisms in one person's picture that need a delta, where a lesson says none."""
+"""Default delta in the chart of one person, for mechanisms that need a positive delta."""
 
 
 def stage(
     lesson: Lesson, step: int, course: Sequence[Lesson], scene: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the stage shows of a step, from 0, whatever was bet.
+    """Return what the animation page shows for a step, from 0; bets do not change it.
 
     Parameters
     ----------
     lesson : Lesson
     step : int
     course : sequence of Lesson
-        All of them, for the way on and back.
+        All lessons, for the links between lessons.
     scene : mapping
-        What `scene` returns for the step.
+        The result of `scene` for the step.
     """
     at, own = lesson.steps[step], own_words(lesson.language)
     return {
@@ -82,34 +83,34 @@ def stage(
         "scene": {**scene, "texts": list(map(lesson.written, scene.get("texts", ())))},
         "leaves": own[lesson.page(step)],
         "words": own,
-        **_asked(lesson.question_at(step)),
+        **_question(lesson.question_at(step)),
         **_ways(lesson, step, course),
     }
 
 
-def _asked(asked: ShownQuestion | None) -> dict[str, Any]:
-    """Return what a step asks; a step that asks nothing has an empty question."""
-    if asked is None:
+def _question(question: ShownQuestion | None) -> dict[str, Any]:
+    """Return the question of a step, or an empty dict if the step asks no question."""
+    if question is None:
         return {
             "ask": "", "options": [], "then": [], "right": None, "rightText": "",
             "asksAxis": False, "axis": None,
         }  # fmt: skip
     return {
-        "ask": asked.ask,
-        "options": list(asked.options),
-        "then": list(asked.then),
-        "right": asked.right,
-        "rightText": asked.right_text,
-        "asksAxis": asked.axis is not None,
-        "axis": None if asked.axis is None else _axis(asked.axis),
+        "ask": question.ask,
+        "options": list(question.options),
+        "then": list(question.then),
+        "right": question.right,
+        "rightText": question.right_text,
+        "asksAxis": question.axis is not None,
+        "axis": None if question.axis is None else _axis(question.axis),
     }
 
 
 def _stops(lesson: Lesson, step: int) -> list[dict[str, Any]]:
-    """Return the stops of a step's moves: epsilon, or before, after and more where it stays."""
+    """Return the stops of a step's moves, named by epsilon or, if epsilon repeats, by order."""
     epsilons = [state.settings.epsilon for state in _states(lesson, step)]
     own = own_words(lesson.language)
-    # an epsilon that comes twice would not tell its stops apart: those are named by their order
+    # Two stops of a step may have the same epsilon. Then their names state their order instead.
     texts = [
         f"ε {numeral(epsilon)}" if epsilons.count(epsilon) == 1 and len(epsilons) > 1 else own[word]
         for epsilon, word in zip(epsilons, ("opened", "moved", "farther"), strict=False)
@@ -120,10 +121,10 @@ def _stops(lesson: Lesson, step: int) -> list[dict[str, Any]]:
 
 
 def _ways(lesson: Lesson, step: int, course: Sequence[Lesson]) -> dict[str, Any]:
-    """Return the steps before and after, through the course, and what the way on is called."""
+    """Return the previous and the next step in the course, and the label of the next step."""
     own = own_words(lesson.language)
     before, after = [lesson.number, step], [lesson.number, step + 2]
-    # back from a first step is the last of the lesson before
+    # Before the first step of a lesson comes the last step of the previous lesson.
     if step == 0:
         before = [lesson.number - 1, len(course[lesson.number - 2].steps)]
     name = own["next"]
@@ -131,7 +132,7 @@ def _ways(lesson: Lesson, step: int, course: Sequence[Lesson]) -> dict[str, Any]
         after = [lesson.number + 1, 1]
         if lesson.number < len(course):
             name = f"{own['lesson']}: {course[lesson.number].title}"
-    # the last lesson leads nowhere
+    # The last step of the last lesson has no next step.
     there = after[0] <= len(course)
     return {
         "before": before if before[0] else None,
@@ -141,22 +142,22 @@ def _ways(lesson: Lesson, step: int, course: Sequence[Lesson]) -> dict[str, Any]
 
 
 def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str, float]) -> Any:
-    """Return how many bets were right before this step's own, where a lesson ends; else None."""
+    """Return the number of right bets on other steps at the end of a lesson, else None."""
     if step + 1 < len(lesson.steps):
         return None
     others = [
-        (asked, bets[name])
+        (question, bets[name])
         for one in course
-        # steps that ask nothing have no bet and fall out below
+        # Only the steps that ask a question have a bet, so the other steps are left out.
         for place in range(len(one.steps))
         if (name := f"{one.number}.{place + 1}") in bets
         and (one.number, place) != (lesson.number, step)
-        and (asked := one.question_at(place)) is not None
+        and (question := one.question_at(place)) is not None
     ]
     ends = lesson.number == len(course)
     own = own_words(lesson.language)
     return {
-        "right": sum(asked.won(bet) for asked, bet in others),
+        "right": sum(question.won(bet) for question, bet in others),
         "asked": len(others),
         "before": own["before"],
         "of": own["of"],
@@ -165,8 +166,8 @@ def tally(lesson: Lesson, step: int, course: Sequence[Lesson], bets: Mapping[str
 
 
 def _of_hundred(fact: Fact) -> dict[str, Any]:
-    """Return a share, or a count of 100, as how many dots are filled and what is written."""
-    # a share is written in per cent; a count of 100 is written as it is
+    """Return a share, or a count of 100, as a number of filled dots and a text."""
+    # A share is written in per cent, so it is multiplied by 100. A count out of 100 stays as it is.
     count = 100 * fact.value if fact.text.endswith(PER_CENT) else fact.value
     return {"count": round(count), "text": fact.text.removesuffix(PER_CENT)}
 
@@ -175,7 +176,7 @@ def _axis(ends: tuple[float, float]) -> dict[str, Any]:
     low, high = ends
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [digit * 10.0**power for power in powers for digit in (1, 3)]
-    # powers of ten are rounded: a tick at an end stays on its axis
+    # The tolerance allows for rounding: a tick at an end of the axis must not be lost.
     inside = [tick for tick in ticks if low * 0.999 <= tick <= high * 1.001]
     return {
         "low": low,
@@ -185,21 +186,21 @@ def _axis(ends: tuple[float, float]) -> dict[str, Any]:
 
 
 def _states(lesson: Lesson, step: int) -> list[State]:
-    return [lesson.state(step, made) for made in range(len(lesson.moves(step)) + 1)]
+    return [lesson.state(step, count) for count in range(len(lesson.moves(step)) + 1)]
 
 
 def scene(lesson: Lesson, step: int) -> dict[str, Any]:
-    """Return what a step's picture is drawn from, at every stop of its moves."""
+    """Return the data of a step's chart at every stop of its moves."""
     states = _states(lesson, step)
     return {"kind": lesson.steps[step].scene} | _SCENES[lesson.steps[step].scene](states)
 
 
 def board_epsilons(states: Sequence[State]) -> list[float]:
-    """Return the epsilons that a board is drawn at, ascending: its stops and what lies between."""
+    """Return the epsilons of the frames in ascending order: the stops and values between them."""
     stops = [state.settings.epsilon for state in states]
     if len(set(stops)) == 1:
         return stops[:1]
-    # what lies between is passed through; a stop is to the digit what its step says
+    # Epsilons between the stops are rounded, but each stop keeps exactly the epsilon of its step.
     between = np.geomspace(min(stops), max(stops), _FRAMES)[1:-1]
     return sorted({*(float(f"{epsilon:.3g}") for epsilon in between), *stops})
 
@@ -208,7 +209,7 @@ def _boards(states: Sequence[State]) -> dict[str, Any]:
     groups: list[list[State]] = []
     stops = []
     for state in states:
-        # stops that differ in epsilon alone are one board that is scrubbed; any other is another
+        # Stops of a lesson that differ only in epsilon share one chart with a slider.
         same = groups and _at_one(groups[-1][0]) == _at_one(state)
         if not same:
             groups.append([])
@@ -232,37 +233,37 @@ def _at_one(state: State) -> State:
 def board_scene(
     state: State, epsilons: list[float], columns: Sequence[BoardColumn], *, redraw: bool
 ) -> dict[str, Any]:
-    """Return the board's payload, the options that it is mounted with, and its redraws.
+    """Return the payload, the mounting options and the other releases of an Explore figure.
 
     Parameters
     ----------
     state : State
     epsilons : list of float
     columns : sequence of BoardColumn
-        Of the settings' mechanisms, with their colours.
+        Columns of the settings' mechanisms, with their colours.
     redraw : bool
-        Whether the pictures of every draw come along.
+        Whether to include the charts of all releases.
 
     Returns
     -------
     dict
-        The picture is of the typical draw by what is asked, unless the view names one of `DRAWS`.
+        The chart shows the typical release for the question, unless the view names one of `DRAWS`.
     """
     settings = state.settings
     prepared = table_of(settings)
     label = state.view.get("line")
-    # pictured and not kept: redraws are of the settings' own epsilon, which need be no frame
+    # Simulated releases use the settings' own epsilon, which may be missing among the frames.
     own = [settings.epsilon] if redraw and settings.epsilon not in epsilons else []
-    seen = list(along(prepared, settings, [*epsilons, *own], FRAME_METRICS))
+    runs = list(along(prepared, settings, "epsilon", [*epsilons, *own], FRAME_METRICS))
     redraws = None
     if redraw:
-        redraws = scrub.draws(seen[[*epsilons, *own].index(settings.epsilon)], settings.trials)
-    seen = seen[: len(epsilons)]
+        redraws = scrub.draws(runs[[*epsilons, *own].index(settings.epsilon)], settings.trials)
+    runs = runs[: len(epsilons)]
     draw = _draw(state, epsilons)
     if draw is None:
-        draw = scrub.typical_draw(seen)
-    frames = scrub.frames_of(seen, [pictured(one) for one in seen], draw)
-    for frame, one in zip(frames, seen, strict=True):
+        draw = scrub.typical_draw(runs)
+    frames = scrub.frames_of(runs, [pictured(one) for one in runs], draw)
+    for frame, one in zip(frames, runs, strict=True):
         if label is not None:
             spaces = {result.mechanism.text: result.components[draw] for result in one.results}
             spaces["exact"] = prepared.reference.eigenvectors[:, : settings.k]
@@ -290,27 +291,27 @@ def board_scene(
 
 
 def _draw(state: State, epsilons: Sequence[float]) -> int | None:
-    """Return the draw, from 0, that a picture is of; None for the typical one by recovery.
+    """Return the index of the release to chart, or None for the one with typical recovery.
 
-    One that a view names is judged at the least epsilon. Where a line is drawn, the typical one is
-    typical in what the line sorts.
+    A release that the view names is chosen at the least epsilon. If the chart has a separating
+    line, the release is typical in how well the line separates.
     """
-    named, label = state.view.get("draw"), state.view.get("line")
+    name, label = state.view.get("draw"), state.view.get("line")
     key = state.settings.variants[0]
     at = [replace(state.settings, epsilon=epsilon) for epsilon in epsilons]
-    if named is not None:
-        return DRAWS[named](recovery(at[0], key))
+    if name is not None:
+        return DRAWS[name](recovery(at[0], key))
     return None if label is None else typical([sorted_apart(one, key, label) for one in at])
 
 
 def _persons(states: Sequence[State]) -> dict[str, Any]:
-    chosen: list[tuple[str, ...]] = []
+    groups: list[tuple[str, ...]] = []
     persons, stops = [], []
     for state in states:
         keys = tuple(state.view.get("mechanisms", state.settings.variants))
-        # stops of the same mechanisms are one picture, with its draws
-        if keys not in chosen:
-            chosen.append(keys)
+        # Stops of a lesson with the same mechanisms share one chart and its simulated releases.
+        if keys not in groups:
+            groups.append(keys)
             persons.append(
                 person_payload(
                     [parse_variant(key) for key in keys],
@@ -321,19 +322,19 @@ def _persons(states: Sequence[State]) -> dict[str, Any]:
                 )
             )
         epsilon = state.settings.epsilon
-        # nearest as a ratio: epsilons stand on a logarithm
+        # The nearest epsilon is the one with the nearest logarithm, as on a logarithmic axis.
         at = min(range(len(EPSILONS)), key=lambda place: abs(math.log(EPSILONS[place] / epsilon)))
-        stops.append({"person": chosen.index(keys), "at": at, "epsilon": epsilon})
+        stops.append({"person": groups.index(keys), "at": at, "epsilon": epsilon})
     return {"persons": persons, "stops": stops}
 
 
 def _faces(states: Sequence[State]) -> dict[str, Any]:
-    """Of a hundred suspected alike, how many are in: before a release, and at most after it."""
+    """Return how many of 100 equal suspects are members, before and at most after a release."""
     prior = float(states[0].view["prior"])
     frames = [(one, posterior_bound(prior, one)) for one in board_epsilons(states)]
     return {
         "before": 100 * prior,
-        # one face is one per cent, so numbers stand without the sign
+        # The chart shows 100 faces. One face is one per cent, so the numbers need no per cent sign.
         "beforeText": belief(prior).removesuffix(PER_CENT),
         "frames": [
             {"epsilon": epsilon, "count": 100 * share, "text": belief(share).removesuffix(PER_CENT)}
@@ -359,20 +360,20 @@ def _people(states: Sequence[State]) -> dict[str, Any]:
 
 
 def _leak(states: Sequence[State]) -> dict[str, Any]:
-    found = leak()
+    case = leak()
     return {
-        "features": [found.features[axis] for axis in found.axes],
-        "rows": found.rows[:, found.axes].tolist(),
-        "lastText": ", ".join(numeral(value, 3) for value in found.rows[-1]),
-        "mean": found.mean[found.axes].tolist(),
-        "recovered": found.recovered[found.axes].tolist(),
-        "recoveredText": ", ".join(numeral(value, 3) for value in found.recovered),
-        "within": found.bound_with,
-        "withinText": numeral(found.bound_with, 3),
-        "without": found.bound_without,
-        "withoutText": numeral(found.bound_without, 3),
-        "declared": found.declared_bound,
-        "declaredText": numeral(found.declared_bound, 3),
+        "features": [case.features[axis] for axis in case.axes],
+        "rows": case.rows[:, case.axes].tolist(),
+        "lastText": ", ".join(numeral(value, 3) for value in case.rows[-1]),
+        "mean": case.mean[case.axes].tolist(),
+        "recovered": case.recovered[case.axes].tolist(),
+        "recoveredText": ", ".join(numeral(value, 3) for value in case.recovered),
+        "within": case.bound_with,
+        "withinText": numeral(case.bound_with, 3),
+        "without": case.bound_without,
+        "withoutText": numeral(case.bound_without, 3),
+        "declared": case.declared_bound,
+        "declaredText": numeral(case.declared_bound, 3),
         "stops": [
             {
                 "shown": state.view.get("shown", ""),
@@ -385,12 +386,12 @@ def _leak(states: Sequence[State]) -> dict[str, Any]:
 
 
 def _cloud(states: Sequence[State]) -> dict[str, Any]:
-    found = cloud()
+    case = cloud()
     return {
-        "features": list(found.features),
-        "rows": np.round(found.rows, 3).tolist(),
-        "components": np.round(found.components, 5).T.tolist(),
-        "keptText": percent(found.kept),
+        "features": list(case.features),
+        "rows": np.round(case.rows, 3).tolist(),
+        "components": np.round(case.components, 5).T.tolist(),
+        "keptText": percent(case.kept),
         "stops": [
             {"widest": state.view.get("shown") == "widest", "epsilon": state.settings.epsilon}
             for state in states

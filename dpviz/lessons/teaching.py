@@ -1,4 +1,4 @@
-"""A plan for a class, written from the lessons: every number in it is computed."""
+"""A plan for a class, generated from the lessons, so that every number in it is computed."""
 
 from __future__ import annotations
 
@@ -16,61 +16,62 @@ from dpviz.lessons.in_or_out import Round
 from dpviz.lessons.lesson import Teaching
 
 SHORT, MIDDLE, LONG = 20, 45, 90
-"""Minutes of a talk, of a school hour and of two."""
+"""Minutes of a talk, of one school hour and of two school hours."""
 
 _INTRODUCTION = """# Teaching with dpviz
 
 `python -m tools.teaching` writes this page from the lessons, and a test computes every number
 again. Start the dashboard with `python -m dpviz app`; links below are relative to it. In every
-lesson the class predicts before the chart moves. Pupils choose one of several answers, or drop a
-flag on the axis of epsilon. A flag counts as right within a factor of two. Nothing is graded or
-sent. The last lessons build on the others.
+lesson the class predicts before the chart changes. Pupils choose one of several answers, or drop a
+flag on the axis of epsilon. A flag counts as right within a factor of two of the right epsilon.
+dpviz neither grades answers nor sends them. The last lessons build on earlier lessons.
 
-**With phones.** `dpviz class` prints one address for phones and one for the projector, on your
-own network. Pupils answer by a tap. The projector counts the answers; press R to show them on the
-axis and M to make the move. No name is asked and nothing is stored. Uploads and releases are off,
-and the room ends after three hours.
+**With phones.** `dpviz class` prints one address for phones and one for the projector, on your own
+network. Pupils tap their answers. The projector counts the answers. Press R to show the answers on
+the axis, and M to make the lesson's move. dpviz asks for no names and stores no answers. In a
+class, uploads and releases are off, and the class ends after three hours.
 
-**In or out.** Press I on the projector, or open the third address. Each phone receives one
-release of a synthetic table, half of them with her. Pupils tap whether she was in. R shows their
-right answers. M shows the most that anyone can get right: at epsilon {epsilon} it is {limit} in
-100. Expect: “We beat it.” One half can be beyond it if the class says “in” to all. Both together
-can be beyond it only by luck, and the projector says how much luck. The arrows choose another
-epsilon, N deals again, B goes back.
+**In or out.** To start this game, press I on the projector or open the third address. Each phone
+receives one release of a synthetic table; in half of the releases a girl is in the table. Pupils
+tap whether the girl was in the table. Press R to show the right answers, and M to show the limit.
+At epsilon {epsilon} the limit is {limit} right answers in 100. Pupils may say that they beat the
+limit. A class that always taps “in” can exceed the limit in one half of the releases. In both
+halves together a class can exceed the limit only by luck, and the projector says how much luck.
+Arrow keys change epsilon, N sends new releases to the phones, and B goes back.
 
-**Your own lessons.** Write one TOML file each, like the files in `dpviz/lessons/scripts`. Put
-them in a folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`. `dpviz lesson check FOLDER`
-reports mistakes.
+**Your own lessons.** Write one TOML file for each lesson, like the files in
+`dpviz/lessons/scripts`. Put them in a folder and start with `DPVIZ_LESSONS=FOLDER dpviz app`.
+`dpviz lesson check FOLDER` reports mistakes.
 
-**In German.** Choose it below a lesson, or start with `dpviz class --language de`. A language is
-one file in `dpviz/lessons/languages`; `dpviz lesson check` names each missing text.
+**In German.** Choose German below a lesson, or start with `dpviz class --language de`. A language
+is one file in `dpviz/lessons/languages`; `dpviz lesson check` names each missing text.
 
-**Without a network.** `dpviz lesson export 3 --out FOLDER` writes a lesson as PDF slides, and
-each step as PNG and SVG.
+**Without a network.** `dpviz lesson export 3 --out FOLDER` writes a lesson as PDF slides, and each
+step as PNG and SVG.
 """
 
 
 def link(lesson: Lesson, step: int) -> str:
-    """Return the address of a step, from 1, below the dashboard's own."""
+    """Return the address of a step, from 1, relative to the dashboard's address."""
     return f"/guide?lesson={lesson.number}&step={step}"
 
 
 def fitting(most: int) -> list[tuple[Lesson, Teaching]]:
-    """Return the lessons, from the first on, that fit into so many minutes."""
-    found: list[tuple[Lesson, Teaching]] = []
+    """Return the first lessons that together fit into a number of minutes."""
+    plan: list[tuple[Lesson, Teaching]] = []
     for lesson in course():
         teaching = lesson.teaching
         if teaching is None:
             continue
-        # the first that does not fit ends the plan: a course is not read with gaps
-        if minutes(found) + teaching.minutes > most:
+        # The course ends at the first lesson that does not fit, because no lesson may be skipped.
+        if minutes(plan) + teaching.minutes > most:
             break
-        found.append((lesson, teaching))
-    return found
+        plan.append((lesson, teaching))
+    return plan
 
 
 def minutes(lessons: Sequence[tuple[Lesson, Teaching]]) -> int:
-    """Return how long lessons take together."""
+    """Return the total minutes of some lessons."""
     return sum(teaching.minutes for _, teaching in lessons)
 
 
@@ -90,24 +91,24 @@ def plan(lessons: Sequence[tuple[Lesson, Teaching]]) -> list[str]:
 
 def _lesson(lesson: Lesson) -> list[str]:
     lines = [f"### {lesson.number} {lesson.title}", "", lesson.question, ""]
-    if (told := lesson.teaching) is not None:
-        lines += [f"- Aim: the class can {told.aim}.", f"- Expect: “{told.wrong}” ({told.but})"]
-        lines += [f"- Board: {told.board}.", ""]
+    if (note := lesson.teaching) is not None:
+        lines += [f"- Aim: the class can {note.aim}.", f"- Mistake: “{note.wrong}” ({note.but})"]
+        lines += [f"- Draw on the board: {note.board}.", ""]
     for place, step in enumerate(lesson.steps, start=1):
         lines.append(f"{place}. `{link(lesson, place)}` {lesson.filled(step.say)}")
-        asked = lesson.question_at(place - 1)
-        if asked is not None:
-            right = asked.right_text if asked.axis is None else f"epsilon {asked.right_text}"
-            lines.append(f"   - Ask: {asked.ask} Answer: **{right}**.")
+        quiz = lesson.question_at(place - 1)
+        if quiz is not None:
+            right = quiz.right_text if quiz.axis is None else f"epsilon {quiz.right_text}"
+            lines.append(f"   - Ask: {quiz.ask} Answer: **{right}**.")
         if step.moved:
-            lines.append(f"   - Move: {lesson.filled(step.moved)}.")
+            lines.append(f"   - Action: {lesson.filled(step.moved)}.")
         if step.why:
             lines.append(f"   - Why: {lesson.filled(step.why)}")
     return [*lines, ""]
 
 
 def exercises() -> list[tuple[str, str]]:
-    """Return exercises for home with their answers, each from a lesson's own numbers."""
+    """Return exercises for home with their answers, which use a lesson's own numbers."""
     return [
         *(
             (lesson.filled(task), lesson.filled(answer))
@@ -115,12 +116,13 @@ def exercises() -> list[tuple[str, str]]:
             for task, answer in (lesson.teaching.exercises if lesson.teaching else ())
         ),
         (
-            f"Spend a budget of epsilon 1 and delta {numeral(_DELTA, 1)} on {_RELEASES} releases. "
-            "What has each if epsilons are added, and what with Gaussian noise that is counted "
-            "together?",
-            f"{numeral(1 / _RELEASES, 1)} each, and {numeral(_shared(), 2)} each. The variances "
-            f"of {_RELEASES} Gaussian releases add up, so each needs only "
-            f"{numeral(_RELEASES**0.5, 2)} times the noise of one.",
+            f"Divide a budget of epsilon 1 and delta {numeral(_DELTA, 1)} among {_RELEASES} "
+            "releases. Which epsilon does each release get if the account adds epsilons? Which "
+            "epsilon does each release get if the account adds up the noise of Gaussian releases?",
+            f"Each release gets epsilon {numeral(1 / _RELEASES, 1)} if epsilons are added, "
+            f"and epsilon {numeral(_part(), 2)} if the noise is added up. The variances of "
+            f"{_RELEASES} Gaussian releases add up, so each release needs only "
+            f"{numeral(_RELEASES**0.5, 2)} times the noise of one release.",
         ),
     ]
 
@@ -128,29 +130,29 @@ def exercises() -> list[tuple[str, str]]:
 _DELTA, _RELEASES = 1e-5, 10
 
 
-def _shared() -> float:
-    """Return the epsilon that each Gaussian release has alone when all together spend 1."""
-    # squares of noise add up: together they then tell as much as one release at 1
+def _part() -> float:
+    """Return the epsilon of a single Gaussian release if all releases together use epsilon 1."""
+    # Variances add up. With this noise, all releases together reveal as much as one at epsilon 1.
     whole = noise_std(Budget(1, _DELTA)) * math.sqrt(_RELEASES)
     return float(brentq(lambda one: noise_std(Budget(one, _DELTA)) - whole, 0.01, 1.0))
 
 
 def document() -> str:
-    """Return the whole plan in Markdown."""
+    """Return the whole plan for a class in Markdown."""
     tasks = exercises()
-    # only for its limit, which no name changes
-    played = Round("")
-    lines = [_INTRODUCTION.format(epsilon=numeral(played.epsilon), limit=played.limit_text)]
+    # This round only supplies its limit, which does not depend on the player's name.
+    game = Round("")
+    lines = [_INTRODUCTION.format(epsilon=numeral(game.epsilon), limit=game.limit_text)]
     for name, most in (("Twenty", SHORT), ("Forty-five", MIDDLE), ("Ninety", LONG)):
         lessons = fitting(most)
         lines += [f"## {name} minutes", "", *plan(lessons), ""]
-        lines += [f"{minutes(lessons)} minutes in all; the rest is for questions.", ""]
+        lines += [f"The lessons take {minutes(lessons)} minutes; the rest is for questions.", ""]
     lines += ["## The lessons, with answers", ""]
     for lesson in course():
         lines += _lesson(lesson)
-    lines += ["## Handout", "", "For the class: no answers on this sheet.", ""]
+    lines += ["## Handout", "", "This sheet for the class has no answers.", ""]
     lines += [*(f"{i}. {task}" for i, (task, _) in enumerate(tasks, 1)), ""]
     lines += ["## Teacher's sheet", "", "Answers to the handout.", ""]
-    lines += [*(f"{i}. {said}" for i, (_, said) in enumerate(tasks, 1)), ""]
-    # parts bring blank lines of their own
+    lines += [*(f"{i}. {text}" for i, (_, text) in enumerate(tasks, 1)), ""]
+    # Each section brings its own blank lines, so several blank lines in a row become one.
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).rstrip() + "\n"

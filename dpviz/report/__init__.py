@@ -1,1 +1,1 @@
-"""Results as tables, sentences and figures, from the results alone."""
+"""Tables, sentences and figures, computed only from results."""

@@ -1,6 +1,6 @@
-"""What an answer gives to a paper: figures, tables, references, methods and the command.
+"""Material for a paper: figures, tables, references, methods and the command of an answer.
 
-Figures are a column wide, as SVG and PDF (`dpviz.report.print`); tables are of LaTeX with booktabs.
+Figures are one column wide, as SVG and PDF (`dpviz.report.print`); tables use LaTeX with booktabs.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ _LATEX = {
 
 
 def latex(words: str) -> str:
-    """Return plain words as LaTeX."""
+    """Return plain text as LaTeX."""
     return "".join(_LATEX.get(letter, letter) for letter in words)
 
 
 _ROUNDING = 1e-12
-"""An error below it, relative or in all, comes from rounding and differs between processors."""
+"""Errors below this limit, relative or absolute, are rounding and differ between processors."""
 
 
 def with_error(mean: float, se: float) -> str:
     r"""Return a mean and its standard error, to two digits of the error: ``$0.913 \pm 0.012$``."""
-    if not se > _ROUNDING * max(1.0, abs(mean)):  # one release, no spread, or rounding alone
+    if not se > _ROUNDING * max(1.0, abs(mean)):  # There is one release, or only rounding error.
         return f"${parseable(mean, 3)}$"
     places = max(0, 1 - math.floor(math.log10(se)))
     return rf"${decimals(mean, places)} \pm {decimals(se, places)}$"
 
 
 def booktabs(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> str:
-    """Return a table of LaTeX; cells are LaTeX, the first column is words."""
+    """Return a LaTeX table from cells in LaTeX; the first column holds words."""
     columns = "l" + "r" * (len(header) - 1)
     lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}"]
     lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(header) + r" \\"]
@@ -60,9 +60,11 @@ def booktabs(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str)
 
 
 def cited(mechanism: Mechanism) -> str:
-    """Return a mechanism's name with what its papers are cited by."""
-    found = {one.names: one.key.lower() for one in references([mechanism])}
-    keys = [found[source] for source in dict.fromkeys(sources_of(mechanism)) if source in found]
+    """Return a mechanism's name with the citation of its papers."""
+    by_source = {one.names: one.key.lower() for one in references([mechanism])}
+    keys = [
+        by_source[source] for source in dict.fromkeys(sources_of(mechanism)) if source in by_source
+    ]
     return latex(mechanism.label) + (rf"~\cite{{{','.join(keys)}}}" if keys else "")
 
 
@@ -71,7 +73,7 @@ _SOFTWARE = f"""@software{{dpviz,
   title = {{dpviz: see what differential privacy costs a principal component analysis}},
   version = {{{VERSION}}}
 }}"""
-"""As CITATION.cff has it."""
+"""Version and year, as in CITATION.cff."""
 
 _NEIGHBOURS = {
     Relation.REPLACE: "one row is replaced by any other legal row",
@@ -84,47 +86,47 @@ def methods(
     settings: Settings,
     claims: Sequence[tuple[Mechanism, str]],
     assumed_public: Sequence[str],
-    varied: Mapping[str, Sequence[Any]],
+    axes: Mapping[str, Sequence[Any]],
 ) -> str:
-    """Return one paragraph of LaTeX: neighbours, what was assumed public, and every verdict.
+    """Return one paragraph of LaTeX: neighbours, public assumptions, and every verdict.
 
     Parameters
     ----------
     prepared : Measured
     settings : Settings
     claims : sequence of (Mechanism, str)
-        What shown mechanisms are worth here, in words.
+        Shown mechanisms, each with the verdict on its claim in words.
     assumed_public : sequence of str
-    varied : mapping of str to sequence
-        Axes and their values; empty for one setting.
+    axes : mapping of str to sequence
+        Axes and their values; empty for a single setting.
     """
     budget = prepared.budget(settings)
     at = {
         r"$\varepsilon$": ("epsilon", budget.epsilon), r"$\delta$": ("delta", budget.delta),
         "$k$": ("k", settings.k),
     }  # fmt: skip
-    fixed = [
-        f"{name} {numeral(value, 6)}" for name, (key, value) in at.items() if key not in varied
-    ]
+    facts = [f"{name} {numeral(value, 6)}" for name, (key, value) in at.items() if key not in axes]
     along = [
         f"{latex(axis)} from {numeral(min(values), 6)} to {numeral(max(values), 6)} in "
         f"{len(values)} values"
-        for axis, values in varied.items()
+        for axis, values in axes.items()
     ]
-    kind = {"ball": "rows of length at most 1 after scaling by the row bound", "box": "a box"}
+    kind = {"ball": "rows of length at most 1 after scaling by the row-norm bound", "box": "a box"}
     sentences = [
         f"We ran {len(claims)} private PCA mechanisms on {latex(prepared.name)} ({prepared.n} "
-        f"rows, {prepared.d} features) at {', '.join([*fixed, *along])}.",
+        f"rows, {prepared.d} features) at {', '.join([*facts, *along])}.",
         f"Tables are neighbours if {_NEIGHBOURS[Relation(settings.relation)]}; the number of "
         f"rows is public. The domain is {kind.get(prepared.domain.kind, prepared.domain.kind)}.",
-        f"Without protection we took {latex('; '.join(dict.fromkeys(assumed_public)))}.",
-        "Recovery is the captured variance beyond a random subspace, 1 for exact PCA; numbers are "
-        rf"means of {settings.trials} draws $\pm$ one standard error, seed {settings.seed}.",
-        "Claims were checked against exact accounts and refutations: "
+        "We took these values from the data without protection: "
+        f"{latex('; '.join(dict.fromkeys(assumed_public)))}.",
+        "Recovery is the captured variance beyond a random subspace, 1 for exact PCA. "
+        f"Numbers are means of {settings.trials} simulated releases $\\pm$ one standard "
+        f"error, seed {settings.seed}.",
+        "Claims were checked against exact privacy accounting and refutations: "
         + "; ".join(f"{cited(one)}: {latex(words).strip()}" for one, words in claims)
         + ".",
-        rf"All was computed with dpviz {VERSION}~\cite{{dpviz}}, in floating point, and is "
-        "compared with the exact components; none of it is a private release.",
+        rf"We computed everything with dpviz {VERSION}~\cite{{dpviz}}, in floating point, and "
+        "compared it with the exact components. No number here is a private release.",
     ]
     return "\n".join(sentences)
 
@@ -138,33 +140,33 @@ def write_paper(
     methods: str,
     command: str | None,
 ) -> list[Path]:
-    """Write an answer's files into a folder, each whole or not at all, and return them.
+    """Write an answer's files into a folder, each as a whole or not at all, and return their paths.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there, in a folder that is.
+        Target folder, created if missing; its parent folder must exist.
     figures : mapping of str to Figure
-        By the name of the file.
+        Figures by their file names.
     table, methods : str
         LaTeX.
     mechanisms : sequence of Mechanism
-        Those shown, whose papers are listed.
+        Shown mechanisms, whose papers are listed.
     command : str or None
-        What makes it again.
+        Command that repeats the answer's computation.
 
     Raises
     ------
     InvalidSetting
-        If the folder cannot be there.
+        If the folder cannot be created.
     """
     home = Path(folder)
     if home.is_file() or not home.resolve().parent.is_dir():
         raise InvalidSetting(
-            "folder", "a folder, or a new one in a folder that is there", home.name
+            "folder", "a folder, or a new folder in a folder that exists", home.name
         )
     home.mkdir(exist_ok=True)
-    again = f"% The same again: {command}\n" if command else ""
+    again = f"% To repeat it: {command}\n" if command else ""
     files: dict[str, bytes] = {}
     for name, picture in figures.items():
         files |= {f"{name}.{kind}": to_bytes(kind, picture) for kind in ("svg", "pdf")}

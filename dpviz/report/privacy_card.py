@@ -1,4 +1,4 @@
-"""The privacy card as one page of A4, from the card's data alone."""
+"""The privacy card as one page of A4, computed only from its data."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from dpviz.report.sentences.phrases import capital, risk_words
 
 CARD_FORMAT = 1
 RELEASED, PLAN = "RELEASED", "PLAN"
-"""What a card stamps on itself, in print and in JSON."""
+"""Stamps of a privacy card, in print and in JSON."""
 _PICTURE = 190
-"""Pixels of a picture on the page."""
+"""Height of a chart in pixels."""
 _FEATURES, _COMPONENTS = 12, 3
-"""Loadings that the page has room for; the file holds all."""
+"""Maximum numbers of features and components on the page; the file holds all of them."""
 _SHEET = 1_110.0
-"""Pixels of a sheet of A4, and some room."""
+"""Usable height of a sheet of A4 in pixels."""
 _BLUE, _PALE = "#1f5fa8", "#8a93a0"
 _STYLE = """
 @page { size: A4; margin: 0; }
@@ -76,16 +76,16 @@ _SEAL = re.compile(rb"<code id=seal>([0-9a-f]{64})</code>")
 
 
 def sealed(page: bytes) -> bool:
-    """Return whether a page carries its own digest: SHA-256 of it with 64 zeros for the digest."""
-    found = _SEAL.search(page)
-    if found is None:
+    """Return whether a page matches its own digest: SHA-256 with 64 zeros in its place."""
+    match = _SEAL.search(page)
+    if match is None:
         return False
-    zeros = page[: found.start(1)] + _OPEN.encode() + page[found.end(1) :]
-    return hashlib.sha256(zeros).hexdigest().encode() == found[1]
+    zeros = page[: match.start(1)] + _OPEN.encode() + page[match.end(1) :]
+    return hashlib.sha256(zeros).hexdigest().encode() == match[1]
 
 
 def suspicion_words(suspicion: Mapping[str, Any], places: int = 0) -> str:
-    """Return what a suspicion may become, in natural frequencies, rounded up."""
+    """Return how large a suspicion may become, in natural frequencies, rounded up."""
     before = _bound(suspicion["before"]).of_hundred()
     return (
         f"A suspicion that is right {before} time{'s' * (before != '1')} in 100 may become right "
@@ -94,18 +94,19 @@ def suspicion_words(suspicion: Mapping[str, Any], places: int = 0) -> str:
 
 
 def promise(card: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a card says first: its ledger's total, or the release that has no ledger."""
+    """Return the main claim of a privacy card: the ledger's total, or else the release."""
     claim: Mapping[str, Any] = card["ledger"] or card["claim"]
     return claim
 
 
 def promise_words(card: Mapping[str, Any]) -> str:
-    """Return what a suspicion may become by all that was released so far, not by the last alone."""
-    words, paid = suspicion_words(promise(card)["suspicions"][0]), card["ledger"]
-    if paid is None or paid["number"] == 1:
+    """Describe how far all releases until now, not only the last one, may raise a suspicion."""
+    words, ledger = suspicion_words(promise(card)["suspicions"][0]), card["ledger"]
+    if ledger is None or ledger["number"] == 1:
         return words
     return (
-        f"By all {paid['number']:,} releases of this ledger together: {words[0].lower()}{words[1:]}"
+        f"After all {ledger['number']:,} releases of this ledger together: "
+        f"{words[0].lower()}{words[1:]}"
     )
 
 
@@ -114,25 +115,27 @@ def _bound(share: float) -> Quantity:
 
 
 def to_html(card: Mapping[str, Any]) -> str:
-    """Return a card as a page that needs no other file.
+    """Return a privacy card as a page that needs no other file.
 
     Parameters
     ----------
     card : mapping
-        As its file holds it.
+        Data of the privacy card, as in its file.
     """
     title = escape(card["title"])
     parts = [
         _head(card),
         _lead(card),
         _section(
-            "All that left the house", _left_words(card), _loadings(card["use"]) + _picture(card)
+            "All that is published",
+            _left_words(card),
+            _loadings(card["use"]) + _picture(card),
         ),
         *(
             _section(f"{at}&ensp;{name}", small, body)
             for at, (name, small, body) in enumerate(_layers(card), start=1)
         ),
-        _not_covered(card["not_covered"]),
+        _exclusions(card["not_covered"]),
         _checks(card),
     ]
     page = (
@@ -141,18 +144,18 @@ def to_html(card: Mapping[str, Any]) -> str:
         f"<body><main{_fit(card)}>{''.join(parts)}</main></body></html>\n"
     )
     digest = hashlib.sha256(page.encode()).hexdigest()
-    # what people wrote is escaped, so that the one seal is the page's own
+    # Texts by users are escaped, so that they cannot imitate a second seal.
     return page.replace(f"<code id=seal>{_OPEN}<", f"<code id=seal>{digest}<")
 
 
 def _fit(card: Mapping[str, Any]) -> str:
-    """Return the style that keeps a card of long names and many lines on one sheet."""
-    said = sum(len(card[key]) for key in ("controller", "purpose", "by", "recipients")) + 60
-    lines = math.ceil(len(card["title"]) / 60) + math.ceil(said / 70)
+    """Return the style that keeps a privacy card of long names and many lines on one sheet."""
+    length = sum(len(card[key]) for key in ("controller", "purpose", "by", "recipients")) + 60
+    lines = math.ceil(len(card["title"]) / 60) + math.ceil(length / 70)
     for one in card["assumptions"]:
         by = ("what", 54), ("source", 25), ("confirmed_by", 14)
         lines += max(math.ceil(len(one[key]) / wide) for key, wide in by)
-    # pixels of what is always there, of a line, and of a feature, as Chromium draws them
+    # Estimate the page height in pixels from text lines and features, as Chromium draws them.
     high = (
         920
         + _PICTURE * (bool(card.get("picture")))
@@ -166,19 +169,19 @@ def _fit(card: Mapping[str, Any]) -> str:
 
 
 def _head(card: Mapping[str, Any]) -> str:
-    said = [
+    facts = [
         f"{word}: {_or_open(card[key])}"
         for key, word in (
             ("controller", "controller"), ("purpose", "purpose"), ("by", "released by"),
             ("recipients", "recipients"),
         )
     ]  # fmt: skip
-    # never green where there is hardly protection
+    # Never use green for a release that gives hardly any protection.
     look = " look" * (promise(card)["suspicions"][0]["after"] >= 0.5)
     number = "" if card["ledger"] is None else f" · release {card['ledger']['number']}"
     return (
         f"<header><div><h1>Privacy card</h1><p><b>{escape(card['title'])}</b>{number}</p>"
-        f"<p>{' · '.join(said)}</p></div><div class='stamp{look}'>{card['status']}<small>"
+        f"<p>{' · '.join(facts)}</p></div><div class='stamp{look}'>{card['status']}<small>"
         f"{escape(card['released'][:16].replace('T', ' '))} UTC</small></div></header>"
     )
 
@@ -197,27 +200,27 @@ def _lead(card: Mapping[str, Any]) -> str:
     )
     beyond = card["claim"]["odds_more_than_doubled"]
     odds = (
-        f" In at most {of_million(beyond)} releases the odds grow by more than twice as much."
+        f" In at most {of_million(beyond)} releases the odds grow by more than twice what ε allows."
         if beyond
         else ""
     )
     claim = card["claim"]
-    spent = Spent(claim["epsilon"], claim["delta"], False, "claim")
+    loss = Spent(claim["epsilon"], claim["delta"], False, "claim")
     unit = card["unit"]
-    relation, protected = Relation(unit["neighbours"]), Unit(unit["protected"])
-    risk = risk_words("this release", spent, claim["epsilon"], relation, protected)
+    relation, protected_unit = Relation(unit["neighbours"]), Unit(unit["protected"])
+    risk = risk_words("this release", loss, claim["epsilon"], relation, protected_unit)
     warning = ' <b class="open">? Hardly protection.</b>' if first["after"] >= 0.5 else ""
     return (
-        f'<div class="lead">{grids}<div><strong>{promise_words(card)}</strong>{warning}<p>For '
-        f"each {protected}, whatever else the suspicious reader knows. {more}. "
-        f"{capital(risk)}.{odds}</p></div></div>"
+        f'<div class="lead">{grids}<div><strong>{promise_words(card)}</strong>{warning}<p>This '
+        f"limit holds for each {protected_unit}, whatever else the suspicious reader knows. "
+        f"{more}. {capital(risk)}.{odds}</p></div></div>"
     )
 
 
 def of_million(share: float) -> str:
-    """Return a small share as a count of many, never below it: 1 of 1,600,000."""
+    """Return a small share as a count, rounded up, such as 1 of 1,600,000."""
     count = 1e6 * share
-    # a share below one of a million is said the other way round
+    # Write a share below one in a million as "1 of" a larger number.
     if count >= 1:
         return f"{math.ceil(count - 1e-6):,} of 1,000,000"
     many = math.floor((1 + 1e-12) / share)
@@ -231,16 +234,16 @@ def _section(name: str, small: str, body: str) -> str:
 
 def _left_words(card: Mapping[str, Any]) -> str:
     use = card["use"]
-    hollow = "" if use["readable_components"] == card["k"] else "; hollow: cannot be told from 0"
+    hollow = "" if use["readable_components"] == card["k"] else "; a hollow mark may be 0"
     return (
-        f"{card['d'] * card['k']:,} loadings with {percent(use['confidence'])} bars, "
-        f"{card['d']:,} variances and the noisy matrix they come from{hollow}"
-        f"{'; a picture of counts' * (card['picture'] is not None)}"
+        f"{card['d'] * card['k']:,} loadings with {percent(use['confidence'])} error bars, "
+        f"{card['d']:,} variances, and the noisy matrix from which they were "
+        f"computed{hollow}{'; a picture of counts' * (card['picture'] is not None)}"
     )
 
 
 def _loadings(use: Mapping[str, Any]) -> str:
-    """Return the loadings, and what of them only the file holds."""
+    """Return the loadings, and a note on features and components that only the file holds."""
     more = [
         f"{count:,} more {what} in the file"
         for count, what in (
@@ -249,81 +252,81 @@ def _loadings(use: Mapping[str, Any]) -> str:
         )
         if count > 0
     ]
-    said = f"<p>{'; '.join(more)}</p>" if more else ""
-    # an installation without what draws files the card all the same; the file has the numbers
-    return f"{inline(loadings(use))}{said}" if find_spec("matplotlib") else said
+    note = f"<p>{'; '.join(more)}</p>" if more else ""
+    # Without Matplotlib, leave out the chart of loadings. The card's file has their numbers.
+    return f"{inline(loadings(use))}{note}" if find_spec("matplotlib") else note
 
 
 def _picture(card: Mapping[str, Any]) -> str:
-    """Return the published picture, where there is one, and how good it is."""
-    shown = card.get("picture")
-    if shown is None:
+    """Return the published map, if there is one, and its quality."""
+    picture = card.get("picture")
+    if picture is None:
         return ""
-    drawn = inline(published(shown)) if find_spec("matplotlib") else ""
-    return f"<div>{drawn}<p>{escape(picture_words(shown))}</p></div>"
+    image = inline(published(picture)) if find_spec("matplotlib") else ""
+    return f"<div>{image}<p>{escape(picture_words(picture))}</p></div>"
 
 
 def noise_words(error: float) -> str:
-    """Return how far noise put the shape of a published picture off, as a sentence."""
+    """Describe how far noise distorts the shape of a published map."""
     return (
-        f"In 95 of 100 pictures noise puts the shape off by at most {percent(min(error, 1.0))} "
-        f"(one dot for all: {percent(1.0)}); how people lie within a cell is not shown."
+        f"In 95 of 100 maps, noise changes the shape by at most {percent(min(error, 1.0))} (one "
+        f"dot for everybody: {percent(1.0)}). The map does not show how people lie within a grid "
+        "cell."
     )
 
 
-def picture_words(shown: Mapping[str, Any]) -> str:
-    """Return what a published picture shows, and how far noise put it off.
+def picture_words(picture: Mapping[str, Any]) -> str:
+    """Describe what a published map shows and how far noise distorts it.
 
     Parameters
     ----------
-    shown : mapping
-        What a card holds of its picture.
+    picture : mapping
+        The ``picture`` entry of a privacy card.
     """
-    said = ["Counts of people in cells along the components, with noise, paid for by the same ε."]
-    if shown["frame"] == "disk":
-        said.append("It shows directions, not lengths.")
-    hidden = [name for name in shown["drowned"] if name != OTHER]
-    if shown["labels_drown"]:
-        said.append("Labels would drown.")
+    parts = ["Noisy counts of people in grid cells along the components; ε covers the counts too."]
+    if picture["frame"] == "disk":
+        parts.append("The map shows directions, not lengths.")
+    hidden = [name for name in picture["drowned"] if name != OTHER]
+    if picture["labels_drown"]:
+        parts.append("Labels are left out, because noise would hide the labels.")
     elif hidden:
-        said.append(f"{' and '.join(hidden)} cannot be told apart at this ε.")
-    said.append(noise_words(shown["error"]))
-    return " ".join(said)
+        parts.append(f"{' and '.join(hidden)} cannot be distinguished at this ε.")
+    parts.append(noise_words(picture["error"]))
+    return " ".join(parts)
 
 
 def _layers(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [
-        ("ε, δ and the total", "how much may leak", _claims(card)),
-        ("Unit of privacy", "whose secret it is", _unit(card["unit"])),
-        ("Mechanism and proof", "why that is true", _mechanism(card["mechanism"])),
-        ("Use and bias", "what it is still good for", use_words(card["use"], card["k"])),
-        ("Assumed public", "false if taken from the data", _assumptions(card["assumptions"])),
+        ("ε, δ and the total", "how much a release may reveal", _claims(card)),
+        ("Unit of privacy", "who is protected", _unit(card["unit"])),
+        ("Mechanism and proof", "why the promise holds", _mechanism(card["mechanism"])),
+        ("Use and bias", "what the result can be used for", use_words(card["use"], card["k"])),
+        ("Assumed public", "fails if taken from the data", _assumptions(card["assumptions"])),
         ("Trust and security", "who must be trusted", _trust(card["mechanism"])),
-        ("The data", "how it came, what was done", _data(card)),
+        ("The data", "how the table was read and changed", _data(card)),
     ]
 
 
 def _claims(card: Mapping[str, Any]) -> str:
-    claim, paid = card["claim"], card["ledger"]
+    claim, ledger = card["claim"], card["ledger"]
     rows = [("this release", claim, f"ρ {numeral(claim['rho'], 3)}")]
-    if paid is not None:
-        limit = paid.get("limit")
-        account = {"zcdp": "rhos add up", "basic": "epsilons and deltas add up"}
-        words = account.get(paid.get("account", ""), "")
+    if ledger is not None:
+        limit = ledger.get("limit")
+        account = {"zcdp": "rho values add up", "basic": "epsilons and deltas add up"}
+        words = account.get(ledger.get("account", ""), "")
         if limit is not None:
             words += f"; limit ε {numeral(limit['epsilon'], 4)}, fixed when the ledger was made"
-        rows.append((f"all {paid['number']} of this ledger", paid, words))
+        rows.append((f"all {ledger['number']} releases of this ledger", ledger, words))
     body = "".join(
-        f"<tr><td>{name}</td><td class=n><b>{numeral(one['epsilon'], 4)}</b></td>"
-        f"<td class=n>{_delta(one['delta'])}</td>"
-        f"<td>at most {_bound(one['suspicions'][0]['after']).of_hundred()}</td>"
-        f"<td>{escape(words)}</td></tr>"
+        f"<tr><td>{name}</td><td class=n><b>{numeral(one['epsilon'], 4)}</b></td><td "
+        f"class=n>{_delta(one['delta'])}</td><td>at most "
+        f"{_bound(one['suspicions'][0]['after']).of_hundred()}</td><td>{escape(words)}</td></tr>"
         for name, one, words in rows
     )
-    unknown = '<p class="open">? No ledger: what else was released is not known.</p>'
+    unknown = '<p class="open">? No ledger: other releases of this table are not known.</p>'
     return (
         "<table><tr><th></th><th>ε</th><th>δ</th><th>1 in 100 becomes</th><th>account</th></tr>"
-        f"{body}</table>{'' if paid else unknown}"
+        f"{body}</table>{'' if ledger else unknown}"
     )
 
 
@@ -334,79 +337,80 @@ def _delta(delta: float) -> str:
 def _unit(unit: Mapping[str, Any]) -> str:
     if unit["protected"] == "row":
         who = (
-            '<b class="open">? Protects one ROW.</b> We do not know how many rows a person has: '
-            "who has more than one is protected less."
+            '<b class="open">? This release protects one ROW.</b> We do not know how many rows '
+            "a person has. A person with several rows is protected less."
         )
     elif unit["person"]:
         who = f"<b>A person</b>, by the column “{escape(unit['person'])}”; " + (
-            "the first row of each counts."
+            "the first row of each person counts."
             if unit["rows"] == 1
-            else f"the first {unit['rows']} rows of each count."
+            else f"the first {unit['rows']} rows of each person count."
         )
     else:
-        who = f"<b>A person</b>, who is said to have at most {rows_words(unit['rows'])}."
-    changed = {"replace": "replaced by any other", "zero-out": "taken away, the number staying"}
+        who = f"<b>A person</b>, who is stated to have at most {rows_words(unit['rows'])}."
+    change = {"replace": "replaced by any other values", "zero-out": "removed, with n unchanged"}
     whose = "one row" if unit["protected"] == "row" else "all rows of one person"
-    return f"{who} Neighbours: {whose} {changed[unit['neighbours']]}."
+    return f"{who} Neighbours: {whose} {change[unit['neighbours']]}."
 
 
 _BOUNDED = {
-    "bound": "rows are cut to the stated limits and lengths",
-    "unit": "each row is cut to the stated limits and scaled to length one by itself",
+    "bound": "rows are clipped to the stated limits and lengths",
+    "unit": "each row is clipped to the stated limits and scaled to length one",
 }
 
 
 def _mechanism(mechanism: Mapping[str, Any]) -> str:
-    mean = ", around a private mean paid for by the same ε" * (
+    mean = ", around a private mean that the same ε covers" * (
         mechanism["center"] == "private mean"
     )
-    scaled = "features are divided by half the width of their limits, " * ("scale" in mechanism)
+    scaling = "features are divided by half the width of their limits, " * ("scale" in mechanism)
     return (
-        f"<b>{escape(mechanism['name'])}</b>: {scaled}{_BOUNDED[mechanism['rows']]}{mean}, so that "
-        f"one moves the matrix by a known amount; {escape(mechanism['noise'])} noise covers "
-        f"it. {escape(mechanism['proof'][:1].upper() + mechanism['proof'][1:])}. Components and "
-        "variances follow from the noisy matrix and cost nothing."
+        f"<b>{escape(mechanism['name'])}</b>: {scaling}{_BOUNDED[mechanism['rows']]}{mean}, so "
+        f"that one row moves the matrix by at most a known amount. {escape(mechanism['noise'])} "
+        "noise is scaled to this amount. "
+        f"{escape(mechanism['proof'][:1].upper() + mechanism['proof'][1:])}. Components and "
+        "variances are computed from the noisy matrix at no further privacy cost."
     )
 
 
 def use_words(use: Mapping[str, Any], k: int) -> str:
-    """Return what is left of the structure, and which of k components can be told from noise."""
-    kept, readable = use["recovery"], use["readable_components"]
+    """Describe how much structure is kept, and which of k components differ from noise."""
+    recovery, readable = use["recovery"], use["readable_components"]
     if use.get("centre_unknown"):
         return (
-            "The centre is a released mean. Its error moved all rows alike before they were cut to "
-            "a length, and no released number tells how that turned the components: the first may "
-            "be that error. Do not interpret a component by itself; how much survives cannot be "
-            "told."
+            "The centre is a released mean. The error of this mean shifted all rows before "
+            "clipping, and no released number shows how this turned the components. The first "
+            "component may be the error of the mean, so do not interpret a component by itself. "
+            "How much structure is kept is unknown."
         )
-    if kept is not None:
-        said = (
-            f"About {round(100 * kept)} of 100 parts of the structure survive, judged by "
-            "the released numbers alone, so it may be printed."
+    if recovery is not None:
+        sentence = (
+            f"About {round(100 * recovery)} % of the structure is kept. This share is estimated "
+            "from the released numbers alone, so the share may be published."
         )
     elif k == len(use["features"]):
-        said = "No structure to keep: any directions are as good."
+        sentence = "The table has no structure to keep: all directions are equally good."
     else:
-        said = "How much survives cannot be told, as not all of it stands out of the noise."
-    parts = [said]
+        sentence = "How much structure is kept is unknown, because noise hides part of it."
+    parts = [sentence]
     if readable < k:
         parts.append(
-            f"The step after component {readable + 1} is shorter than the noise edge: from there "
-            "on do not interpret a component by itself."
+            f"The eigengap after component {readable + 1} is smaller than the noise edge. Do not "
+            "interpret a later component by itself."
         )
     else:
         every = {1: "The component", 2: "Both components"}.get(k, f"All {k} components")
-        parts.append(f"{every} can be told from noise.")
+        parts.append(f"{every} can be distinguished from noise.")
     return " ".join(parts)
 
 
-def _assumptions(listed: Sequence[Mapping[str, str]]) -> str:
+def _assumptions(assumptions: Sequence[Mapping[str, str]]) -> str:
     rows = "".join(
         f"<tr><td>{at}. {escape(one['what'])}</td><td>{_or_open(one['source'])}</td>"
         f"<td>{_or_open(one['confirmed_by'])}</td></tr>"
-        for at, one in enumerate(listed, start=1)
+        for at, one in enumerate(assumptions, start=1)
     )
-    head = "<tr><th>what</th><th>from where</th><th>confirmed by</th></tr>"
+    head = "<tr><th>assumption</th><th>source</th><th>confirmed by</th></tr>"
     return f"<table class=assumed>{head}{rows}</table>"
 
 
@@ -416,15 +420,15 @@ def _or_open(words: str) -> str:
 
 def _trust(mechanism: Mapping[str, Any]) -> str:
     return (
-        f"Who holds the rows is trusted with them (central model). Noise: {mechanism['sampler']}; "
-        f"floating point is {mechanism['floating_point']}. How long the computation took is not "
-        "covered."
+        "The holder of the rows is trusted with the rows (central model). Noise: "
+        f"{mechanism['sampler']}; floating point: {mechanism['floating_point']}. The promise does "
+        "not cover how long the computation took."
     )
 
 
 def _data(card: Mapping[str, Any]) -> str:
     n, d = card["n"], card["d"]
-    some = f", of which about {card['counted']:,} count," if card["counted"] is not None else ""
+    some = f", of which about {card['counted']:,} are used," if card["counted"] is not None else ""
     words = f"{n:,} rows{some} and {d:,} columns used."
     if card["copy"] == "file":
         counts = card["data"]
@@ -433,49 +437,51 @@ def _data(card: Mapping[str, Any]) -> str:
         )
         words += (
             f" In <b>{counts['rows_changed']:,} of {counts['rows']:,}</b> rows "
-            f"{counts['cells_filled']:,} cells held no number and became the typical value"
-            f"{columns and f' ({columns})'}; "
-            f"{counts['cells_cut']:,} were cut to the limits. "
-            '<span class="tag">counts from the rows: file copy only</span>'
+            f"{counts['cells_filled']:,} cells held no number and were set to the typical "
+            f"value{columns and f' ({columns})'}. {counts['cells_cut']:,} cells were clipped to "
+            'the limits. <span class="tag">counts taken from the rows: file copy only</span>'
         )
     else:
-        words += " Counts of cells that were filled or cut are withheld: they tell of the rows."
+        words += (
+            " The card withholds counts of filled or clipped cells, because they reveal "
+            "facts about rows."
+        )
     return words
 
 
-def _not_covered(listed: Mapping[str, str]) -> str:
+def _exclusions(topics: Mapping[str, str]) -> str:
     boxes = "".join(
         f"<div><b>{escape(name.replace('_', ' ').capitalize())}</b>{escape(words)}</div>"
-        for name, words in listed.items()
+        for name, words in topics.items()
     )
     return (
-        '<section style="display:block"><h2>Not covered, whatever ε is</h2>'
+        '<section style="display:block"><h2>Not covered at any ε</h2>'
         f'<div class="not">{boxes}</div></section>'
     )
 
 
 def _checks(card: Mapping[str, Any]) -> str:
-    release, paid = card["release"], card["ledger"]
-    name = paid.get("file", "LEDGER") if paid else "LEDGER"
+    release, book = card["release"], card["ledger"]
+    name = book.get("file", "LEDGER") if book else "LEDGER"
     versions = ", ".join(f"{what} {which}" for what, which in card["versions"].items())
     lines = [
         ("Release", f"{release['file']}, SHA-256 {release['sha256']}"),
-        *([("Ledger", f"{name}, spend {paid['number']}, head {paid['head']}")] if paid else []),
+        *([("Ledger", f"{name}, spend {book['number']}, head {book['head']}")] if book else []),
         ("Check", f"dpviz release verify CARD.json {release['file']} {name}"),
         ("Versions", f"{versions} · card format {card['dpviz_card']}"),
     ]
     rows = "".join(
-        f"<tr><td>{what}</td><td><code>{escape(said)}</code></td></tr>" for what, said in lines
+        f"<tr><td>{what}</td><td><code>{escape(value)}</code></td></tr>" for what, value in lines
     )
     rows += (
-        f"<tr><td>This page</td><td>SHA-256 <code id=seal>{_OPEN}</code>, of the page with zeros "
-        "for these 64 digits</td></tr>"
+        f"<tr><td>This page</td><td>SHA-256 <code id=seal>{_OPEN}</code>, computed with zeros in "
+        "place of these 64 digits</td></tr>"
     )
-    signed = "".join(
+    signers = "".join(
         f"<div><span>For the {escape(one['role'])}: name, signature</span><span>date</span></div>"
         for one in card["signatures"]
     )
     return (
-        f'<section style="display:block"><table>{rows}</table></section><div class="sign">{signed}'
+        f'<section style="display:block"><table>{rows}</table></section><div class="sign">{signers}'
         "</div>"
     )

@@ -1,8 +1,8 @@
-"""What the front door hands back: one file a question, each answer with the same ways to read it.
+"""Answers of the public functions: one file per question; all answers have the same methods.
 
-`Answer.summary` says it in words, `Answer.table` in numbers, `Answer.figure` draws it,
-`Answer.to_json` writes it as the command line does, `Answer.save` keeps it in a file that `load`
-reads back, `Answer.made` says what made it, and a notebook shows all of it.
+`Answer.summary` gives words, `Answer.table` numbers, and `Answer.figure` charts. `Answer.to_json`
+gives the JSON of the command line. `Answer.save` writes a file that `load` reads, and `Answer.made`
+records how the answer was computed. A notebook shows words, table and chart.
 """
 
 from __future__ import annotations
@@ -39,30 +39,29 @@ if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
 
 _STYLE = "font-variant-numeric:tabular-nums;margin:0.4em 0"
-# of saved files: a reader refuses one that it was not written for
+# This is the format number of saved files. dpviz refuses files with another number.
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Made:
-    """What made an answer.
+    """How an answer was computed.
 
     Attributes
     ----------
     question : str
-        The function of `dpviz`, and the command.
+        Name of the function of `dpviz`, and of the command.
     options : dict
-        What it was asked with, as JSON data; a table or bounds that a caller had in memory are
-        None, and so is where a file lay.
+        Arguments as JSON data; None for data from memory and for paths of files.
     command : str
-        The shell command that asks the same.
+        The shell command that asks the same question.
     rows : str or None
-        Digest of the rows as read; None for what looks at no table, and for a release, which must
-        not tell its rows.
+        Digest of the rows that were read. None if no table was read, and for a release, whose
+        digest would reveal its rows.
     versions : dict of str to str
-        Of dpviz, Python, NumPy and SciPy, and the BLAS with its kernel.
+        Versions of dpviz, Python, NumPy and SciPy, and the BLAS with its kernel.
     date : str
-        When it was asked, UTC.
+        Time of the call in UTC.
     """
 
     question: str
@@ -75,7 +74,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Call:
-    """What the front door notes of a call: see `Made`."""
+    """Record of a call of a public function, for the answer's `Made`."""
 
     question: str
     options: Mapping[str, Any]
@@ -84,7 +83,7 @@ class Call:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that numbers depend on."""
+    """Return the versions on which numbers depend."""
     return {
         "dpviz": VERSION,
         "python": platform.python_version(),
@@ -95,42 +94,42 @@ def versions() -> dict[str, str]:
 
 
 def now() -> str:
-    """Return the date and time as `Made` has it."""
+    """Return the current date and time in the format of `Made`."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _with_image(figure: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Return what draws a figure that a page without scripts can show too."""
+    """Return a method ``figure`` that adds a static image for pages without scripts."""
 
     @wraps(figure)
-    def shown(self: Answer, *given: Any, **named: Any) -> Figure:
-        found = figure(self, *given, **named)
+    def shown(self: Answer, *args: Any, **kwargs: Any) -> Figure:
+        image = figure(self, *args, **kwargs)
         from dpviz.report.figures.static_image import StaticImage
 
-        return StaticImage.of(found, self._picture)
+        return StaticImage.of(image, self._picture)
 
     return shown
 
 
 class Answer(ABC):
-    """One answer: words, a table, figures and JSON.
+    """One answer, with words, a table, figures and JSON.
 
-    Each answer is a frozen dataclass whose fields are its JSON, but those that are `aside`.
+    Each answer is a frozen dataclass, whose JSON holds all fields except those that are `aside`.
 
     Attributes
     ----------
     columns : tuple of Column
-        Of its table, which all that shows its rows walks.
+        Columns of the answer's table, on every output.
     listed : str
-        The field that holds the table's rows.
+        Name of the field that holds the table's rows.
     alone : bool
-        Whether these rows are all of its JSON.
+        Whether the JSON consists of the table's rows only.
     written : tuple of Column
-        Its JSON, where that is made of the fields and is not the fields.
+        Columns of the JSON, if it is computed from the fields.
     figures : tuple of str
-        Names that `figure` takes; the first is drawn when none is said.
+        Names that `figure` accepts; the first name is the default.
     with_rows : tuple of str
-        Those of them that show rows of the table. `save` leaves them out.
+        Names of figures that show rows of the table, which `save` leaves out.
     """
 
     figures: ClassVar[tuple[str, ...]] = ()
@@ -143,7 +142,7 @@ class Answer(ABC):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        # wrapped here once: no answer needs to know what a page without scripts shows
+        # Wrap the method here, so that no subclass has to handle pages without scripts.
         if "figure" in vars(cls):
             cls.figure = _with_image(cls.figure)  # type: ignore[method-assign]
 
@@ -153,17 +152,17 @@ class Answer(ABC):
 
     @property
     def share(self) -> float:
-        """How much of the answer there is, for one that is yielded before it is whole."""
+        """Complete share of the answer, for an answer that grows step by step."""
         return 1.0
 
     @property
     def rows(self) -> Sequence[Any]:
-        """What the table has a row for each of."""
-        found: Sequence[Any] = getattr(self, self.listed)
-        return found
+        """The items of the answer; the table has one row for each item."""
+        rows: Sequence[Any] = getattr(self, self.listed)
+        return rows
 
     def all_columns(self) -> tuple[Column, ...]:
-        """Return the columns of the table, with those that what was asked adds."""
+        """Return the columns of the table, including those that the options add."""
         return self.columns
 
     def table(self) -> pd.DataFrame:
@@ -185,22 +184,22 @@ class Answer(ABC):
         }
 
     def to_json(self) -> str:
-        """Return `data` as text; NaN and infinities, which JSON lacks, are null.
+        """Return `data` as text; values that JSON lacks, such as NaN and infinities, are null.
 
-        These are the bytes that the command prints: the same seed gives the same bytes. What made
-        them (the date too) is in `made` and in the file of `save`.
+        The command prints the same bytes; the same seed gives the same bytes. `made` and the file
+        of `save` state how and when the answer was computed.
         """
         return json_text(self.data())
 
     def printed(self) -> str:
-        """Return what the command prints for people: the summary, and the table."""
+        """Return the text that the command prints for people: the summary and the table."""
         if not any("print" in column.show for column in self.columns) or not self.rows:
             return self.summary()
         return f"{self.summary()}\n\n{printed(self.all_columns(), self.rows)}"
 
     @property
     def status(self) -> int:
-        """Exit status of the command that prints it."""
+        """Exit status of the command that prints the answer."""
         return 0
 
     def figure(self, name: str | None = None) -> Figure:
@@ -209,60 +208,60 @@ class Answer(ABC):
         Parameters
         ----------
         name : str, optional
-            One of `figures`; the first if not said.
+            Name of the figure, one of `figures`; by default the first.
 
         Raises
         ------
         InvalidSetting
-            If there is no figure of that name.
+            If the answer has no figure of this name.
         """
-        raise InvalidSetting("figure", "left out: this answer has none", name)
+        raise InvalidSetting("figure", "left out, because this answer has no figure", name)
 
     @property
     def made(self) -> Made | None:
-        """What made it; None for an answer that no function of `dpviz` gave."""
+        """Record of the computation; None if no function of `dpviz` returned the answer."""
         if self._asked is None:
             return None
-        seen = self._looked_at()
-        rows = None if seen is None else rows_digest(seen)
+        table = self._looked_at()
+        rows = None if table is None else rows_digest(table)
         return Made(**asdict(self._asked), rows=rows, versions=versions())
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Keep the answer in a file that `dpviz.load` reads back.
+        """Save the answer in a file that `dpviz.load` can read.
 
-        The file is JSON: what made it, the data of `to_json`, the words, the table, and the
-        figures but those that show rows. Like all that is compared with the exact answer, it is
-        not private.
+        The file is JSON: how the answer was computed, the data of `to_json`, the words, the table,
+        and all figures that show no rows. Like every result that is compared with the exact answer,
+        the file is not private.
 
         Parameters
         ----------
         path : str or path
-            A file, new or to be replaced, in a folder that is there.
+            Path of a new file, or of a file to replace, in a folder that exists.
 
         Returns
         -------
         Path
-            The file.
+            Path of the written file.
 
         Raises
         ------
         InvalidSetting, CannotWrite
-            If the folder is not there, or the system refuses.
+            If the folder does not exist, or the system refuses to write.
         """
         file = Path(path)
         if not file.resolve().parent.is_dir():
-            raise InvalidSetting("path", "a file in a folder that is there", str(file.name))
-        made = self.made
+            raise InvalidSetting("path", "a file in a folder that exists", str(file.name))
+        origin = self.made
         content = {
             "dpviz_answer": _FORMAT,
-            "made": None if made is None else asdict(made),
+            "made": None if origin is None else asdict(origin),
             "answer": self.data(),
-            # a schema, or a release, prints other JSON than its data: that text is kept to the byte
+            # The JSON of a schema or a release differs from its data, so save its exact text.
             "json": None if self.to_json() == json_text(self.data()) else self.to_json(),
             "summary": self.summary(),
             "printed": self.printed(),
             "table": _table_json(self.table()),
-            "figures": dict(self._drawn()),
+            "figures": dict(self._figure_data()),
             "left_out": list(self.with_rows),
         }
         text = json_text(content)
@@ -271,34 +270,34 @@ class Answer(ABC):
         return file
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write the table as CSV or Parquet, by the ending; whole or not at all.
+        """Write the table as CSV or Parquet, by the file ending; a failure leaves no partial file.
 
         Raises
         ------
         InvalidSetting
-            If the ending is another, or the folder cannot be written.
+            If the ending is not known, or the folder cannot be written.
         """
         write_table(self.table(), Path(path))
 
-    def _drawn(self) -> Iterator[tuple[str, Any]]:
-        """Yield each figure that may be kept, as JSON data; one that cannot be drawn is absent."""
+    def _figure_data(self) -> Iterator[tuple[str, Any]]:
+        """Yield each figure that may be saved, as JSON data; skip those that cannot be drawn."""
         for name in self.figures:
             if name in self.with_rows:
                 continue
             try:
                 yield name, strict_json(str(self.figure(name).to_json()))
             except DpvizError:
-                # a figure may ask for what this answer has not: the others are kept
+                # A figure may need data that this answer lacks. Skip it and save the others.
                 continue
 
     def _looked_at(self) -> Measured | None:
-        """Return the prepared table that the answer is about."""
-        found = getattr(self, "prepared", None)
-        return found if isinstance(found, Measured) else None
+        """Return the prepared table on which the answer is based."""
+        table = getattr(self, "prepared", None)
+        return table if isinstance(table, Measured) else None
 
-    def _named(self, name: str | None) -> str:
-        """Return the name of a figure, checked, where there is what draws it."""
-        # said in one sentence here, before a figure's own file asks for it
+    def _figure_name(self, name: str | None) -> str:
+        """Return the checked name of a figure; raise if Plotly is not installed."""
+        # Report here that Plotly is missing, before the module of a figure imports it.
         need("plotly")
         if name is None:
             return self.figures[0]
@@ -306,25 +305,25 @@ class Answer(ABC):
             raise InvalidSetting("figure", f"one of {', '.join(self.figures)}", name)
         return name
 
-    def _shown(self) -> pd.DataFrame:
-        """Return the columns that a notebook shows of the table: those that are printed."""
+    def _notebook_table(self) -> pd.DataFrame:
+        """Return the columns of the table that a notebook shows, which are the printed ones."""
         if not any("print" in column.show for column in self.columns):
             return self.table()
         return frame(self.all_columns(), self.rows, "print")
 
     def _picture(self) -> Picture | None:
-        """Return the picture that a notebook shows, and a page without scripts; None for none."""
+        """Return the static image for notebooks and pages without scripts, or None."""
         return None
 
     def __repr__(self) -> str:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the words, the table and the picture."""
+        """Return the content of a notebook's output: the words, the table and the image."""
         first, *rest = self.summary().splitlines()
         words = f"<p><strong>{html.escape(first)}</strong></p>"
         words += "".join(f"<p>{html.escape(line)}</p>" for line in rest if line)
-        numbers = self._shown().to_html(
+        numbers = self._notebook_table().to_html(
             index=False, border=0, na_rep="-", float_format=partial(numeral, digits=4)
         )
         picture = self._picture() if find_spec("matplotlib") else None
@@ -335,22 +334,22 @@ class Answer(ABC):
         return f'<div style="{_STYLE}">{words}{numbers}{image(picture)}</div>'
 
 
-# Kept in a file ------------------------------------------------------------------------------
+# Answer read from a saved file ---------------------------------------------------------------
 
 
 class Saved(Answer):
-    """An answer read from a file: it says, lists and draws what it did when it was kept.
+    """An answer read from a file, with the words, table and figures that were saved.
 
     Attributes
     ----------
     question : str
-        The function of `dpviz` that gave it; empty if none did.
+        Name of the function of `dpviz` that returned the answer; empty if there was none.
     """
 
     def __init__(self, content: Mapping[str, Any]) -> None:
         self._content = content
-        made = content["made"]
-        self._made = None if made is None else Made(**made)
+        origin = content["made"]
+        self._made = None if origin is None else Made(**origin)
         if self._made is not None:
             _require(Mapping, self._made.options, self._made.versions)
             _require(str, self._made.question, self._made.command, self._made.date)
@@ -362,78 +361,78 @@ class Saved(Answer):
         self.with_rows = tuple(content["left_out"])  # type: ignore[misc]
 
     def summary(self) -> str:
-        """Return the words that were kept."""
+        """Return the saved summary."""
         return str(self._content["summary"])
 
     def printed(self) -> str:
-        """Return what the command printed."""
+        """Return the text that the command printed."""
         return str(self._content["printed"])
 
     def table(self) -> pd.DataFrame:
-        """Return the table that was kept."""
+        """Return the saved table."""
         return _table_of(self._content["table"])
 
     def data(self) -> Any:
-        """Return the data that was kept."""
+        """Return the saved JSON data."""
         return self._content["answer"]
 
     def to_json(self) -> str:
-        """Return the JSON that was kept, to the byte."""
+        """Return the saved JSON, byte for byte."""
         return super().to_json() if self._content["json"] is None else str(self._content["json"])
 
     @property
     def made(self) -> Made | None:
-        """What made the answer when it was kept."""
+        """How the saved answer was computed."""
         return self._made
 
     def figure(self, name: str | None = None) -> Figure:
-        """Return a figure that was kept.
+        """Return a saved figure.
 
         Parameters
         ----------
         name : str, optional
-            One of `figures`; the first if not said.
+            Name of the figure, one of `figures`; by default the first.
 
         Raises
         ------
         InvalidSetting
-            If no figure of that name was kept.
+            If no figure of this name was saved.
         """
         from dpviz.report.figures.theme import figure_of
 
         if name in self.with_rows:
-            raise InvalidSetting("figure", "one without rows of the table: none are kept", name)
+            raise InvalidSetting("figure", "a figure that shows no rows of the table", name)
         if not self.figures:
             return super().figure(name)
-        wanted = self._named(name)
+        key = self._figure_name(name)
         try:
-            return figure_of(self._content["figures"][wanted])
-        except (ValueError, TypeError, LookupError, AttributeError):  # Plotly says it in many lines
-            allowed = "one that is as it was kept; the file was changed"
-            raise InvalidSetting("figure", allowed, wanted) from None
+            return figure_of(self._content["figures"][key])
+        except (ValueError, TypeError, LookupError, AttributeError):  # Plotly's error is too long.
+            rule = "an unchanged saved answer; this file was changed after saving"
+            raise InvalidSetting("figure", rule, key) from None
 
-    def _drawn(self) -> Iterator[tuple[str, Any]]:
+    def _figure_data(self) -> Iterator[tuple[str, Any]]:
         yield from self._content["figures"].items()
 
 
 def load(path: str | PathLike[str]) -> Saved:
-    """Read back an answer that was kept by its ``save``.
+    """Read an answer from the file that its ``save`` wrote.
 
     Parameters
     ----------
     path : str or path
-        The file.
+        Path of the written file.
 
     Returns
     -------
     Saved
-        With the same ``summary()``, ``table()``, ``figure(name)``, ``data()`` and ``to_json()``,
-        and what made it in ``made``.
+        Answer with the same ``summary()``, ``table()``, ``figure(name)``, ``data()`` and
+        ``to_json()``; ``made`` records how the answer was computed.
 
     Raises
     ------
     InvalidSetting
-        If it is no such file.
+        If the file was not written by ``save``.
 
     See Also
     --------
@@ -441,7 +440,7 @@ def load(path: str | PathLike[str]) -> Saved:
 
     Notes
     -----
-    Figures that show rows of the table are not kept.
+    Figures that show rows of the table are not saved.
 
     Examples
     --------
@@ -455,34 +454,34 @@ def load(path: str | PathLike[str]) -> Saved:
     'audit'
     """
     file = Path(path)
-    allowed = "a file that the save of an answer wrote"
+    rule = "a file written by the method save of an answer"
     try:
         content = strict_json(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise InvalidSetting("path", allowed, file.name) from None
+        raise InvalidSetting("path", rule, file.name) from None
     if not isinstance(content, dict) or "dpviz_answer" not in content:
-        raise InvalidSetting("path", allowed, file.name)
+        raise InvalidSetting("path", rule, file.name)
     if content["dpviz_answer"] != _FORMAT:
-        wanted = f"{allowed}, of format {_FORMAT} as this version writes it"
-        raise InvalidSetting("path", wanted, f"format {content['dpviz_answer']}")
+        format_rule = f"{rule}, in format {_FORMAT}, as this version writes it"
+        raise InvalidSetting("path", format_rule, f"format {content['dpviz_answer']}")
     try:
-        # read to the end here, so that a damaged file is refused now and not at the first look
-        found = Saved(content)
-        found.table()
-        found.to_json()
+        # Read all values now, so that a damaged file is refused here and not at first use.
+        answer = Saved(content)
+        answer.table()
+        answer.to_json()
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
-        raise InvalidSetting("path", allowed, file.name) from None
-    return found
+        raise InvalidSetting("path", rule, file.name) from None
+    return answer
 
 
 def _require(kind: type, *values: object) -> None:
-    """Raise `TypeError` where a value of a file is of another kind."""
+    """Raise `TypeError` if a value in a file has another type than expected."""
     if not all(isinstance(value, kind) for value in values):
         raise TypeError
 
 
 def _table_json(table: pd.DataFrame) -> dict[str, Any]:
-    """Return a table as JSON data from which `_table_of` makes the same table."""
+    """Return a table as JSON data from which `_table_of` restores the same table."""
     return {
         "columns": [str(name) for name in table.columns],
         "types": [str(kind) for kind in table.dtypes],
@@ -490,12 +489,12 @@ def _table_json(table: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _table_of(found: Mapping[str, Any]) -> pd.DataFrame:
+def _table_of(content: Mapping[str, Any]) -> pd.DataFrame:
     columns = {}
-    for place, (name, kind) in enumerate(zip(found["columns"], found["types"], strict=True)):
-        values = [_value(row[place]) for row in found["rows"]]
+    for place, (name, kind) in enumerate(zip(content["columns"], content["types"], strict=True)):
+        values = [_value(row[place]) for row in content["rows"]]
         columns[name] = pd.Series(values, dtype=kind)
-    return pd.DataFrame(columns, columns=list(found["columns"]))
+    return pd.DataFrame(columns, columns=list(content["columns"]))
 
 
 _SPECIAL: dict[str, Callable[[], float]] = {
@@ -506,8 +505,8 @@ _SPECIAL: dict[str, Callable[[], float]] = {
 
 
 def _cell(value: Any) -> Any:
-    """Return one cell as JSON data; what JSON lacks is an object."""
-    # NumPy's scalars
+    """Return one cell as JSON data; a value that JSON lacks becomes an object."""
+    # Convert NumPy's scalars to numbers of Python.
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

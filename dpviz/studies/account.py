@@ -1,4 +1,4 @@
-"""The question `account`: what a mechanism costs, once and many times, with its preparation."""
+"""The question `account`: privacy cost of a mechanism, for one and for many releases."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from dpviz.report.figures.theme import Figure
 
 
-def _counts(written: str) -> str:
+def _counts(text: str) -> str:
     """Return numbers of releases in canonical text."""
     try:
-        counts = [int(item) for item in written.split(",")]
+        counts = [int(item) for item in text.split(",")]
     except ValueError:
-        # refused below, in the one sentence for whatever is wrong with it
+        # The value 0 is refused below, so text that is not a number gets the same message.
         counts = [0]
     if not all(1 <= count <= 100_000 for count in counts):
         raise InvalidSetting(
-            "releases", "whole numbers from 1 to 100000, with commas", written, "--releases"
+            "releases", "whole numbers from 1 to 100000, separated by commas", text, "--releases"
         )
     return ",".join(str(count) for count in counts)
 
 
 @dataclass(frozen=True)
 class AccountOptions(Declared):
-    """Whose account, in which setting, and which steps of the preparation it pays for."""
+    """The mechanism, the setting, and the preparation steps that use a share of the budget."""
 
     mechanism: str | Mechanism = inherit(AuditOptions, "mechanism")  # noqa: RUF009, a declaration
     epsilon: float = inherit(AuditOptions, "epsilon")
@@ -49,7 +49,7 @@ class AccountOptions(Declared):
         "delta",
         default=1e-6,
         optional=False,
-        help="The delta that is claimed, and at which repeated releases are quoted.",
+        help="The claimed delta. The cost of repeated releases is given at the claimed delta too.",
     )
     rows: int = inherit(AuditOptions, "rows", default=1000, high=10**15, help="Rows of the table.")
     dimension: int = inherit(
@@ -60,14 +60,14 @@ class AccountOptions(Declared):
     rows_a_person: int | None = inherit(
         Settings,
         "rows_a_person",
-        help="At most how many rows one person has, whose cost the account is of; without it, of a "
-        "row.",
+        help="Largest number of rows of one person. The privacy loss is then for a person; without "
+        "this option, for one row.",
     )
     domain: str = inherit(Settings, "domain")
     releases: str = text(
         ",".join(map(str, RELEASES)),
         label="Releases",
-        help="How often the same table is released, with commas.",
+        help="Numbers of releases of the same table, separated by commas.",
         check=_counts,
     )
     center: str | None = inherit(Settings, "center")
@@ -83,8 +83,7 @@ class AccountOptions(Declared):
 
     @property
     def private(self) -> PrivateSteps | None:
-        """The steps of the preparation that are paid for, or None where all is public."""
-        # settings are the one place that reads which steps are paid for
+        """The preparation steps that use a share of the budget, or None if all steps are public."""
         both = {name: getattr(self, name) for name in params_of(Settings) if hasattr(self, name)}
         return private_steps(Settings(**both))
 
@@ -92,7 +91,7 @@ class AccountOptions(Declared):
 def options_at(
     mechanism: str, problem: Problem, budget: Budget, settings: Settings | None = None
 ) -> dict[str, Any]:
-    """Return the options that ask for the account of a mechanism in a setting.
+    """Return the options of `account` for a mechanism in a setting.
 
     Parameters
     ----------
@@ -100,9 +99,9 @@ def options_at(
     problem : Problem
     budget : Budget
     settings : Settings or None
-        Whose steps of the preparation are accounted for too, where they pay for any.
+        Settings whose private preparation steps the accounting includes.
     """
-    found = {
+    values = {
         "mechanism": mechanism,
         "epsilon": budget.epsilon,
         "delta": budget.delta,
@@ -114,9 +113,9 @@ def options_at(
         "domain": problem.domain.kind,
     }
     if settings is None:
-        return found
-    steps = set(params_of(AccountOptions)) & set(params_of(Settings)) - set(found)
-    return found | {name: getattr(settings, name) for name in sorted(steps)}
+        return values
+    steps = set(params_of(AccountOptions)) & set(params_of(Settings)) - set(values)
+    return values | {name: getattr(settings, name) for name in sorted(steps)}
 
 
 SHAPE = (
@@ -125,16 +124,16 @@ SHAPE = (
     Column("domain", of=lambda problem: problem.domain.kind, type=str),
     Column("rows_a_person", type=NotRequired[int],
            of=lambda problem: ABSENT if problem.rows_a_person is None else problem.rows_a_person,
-           help="Most rows of one person, whose account it is; of one row without."),
+           help="Largest number of rows of one person; if missing, the unit is one row."),
 )  # fmt: skip
-"""The problem that an account is of."""
+"""Columns of the problem that the accounting describes."""
 
 PAID = (
     Column("shares", type=dict[str, float],
            of=lambda view: {step: view.private.share(step) for step in view.private.steps}),
     Column("left", of=lambda view: view.rest, type=Budget),
 )  # fmt: skip
-"""What a preparation takes of the budget, and what it leaves."""
+"""Budget shares of the preparation steps, and the remaining budget."""
 
 
 def _pair(first: str, second: str) -> tuple[Column, Column]:
@@ -148,19 +147,19 @@ REPEATED = (
     Column("zcdp", kind=Kind.UPPER_BOUND),
     Column("exact", of=lambda item: item.exact and Quantity(item.exact, item.kind)),
     Column("kind", type=Literal["measurement", "upper bound"], show=frozenset({"json"}),
-           help="The kind of exact; the others are upper bounds."),
+           help="Kind of the number: exact, or an upper bound."),
 )  # fmt: skip
-"""Epsilon of so many releases, by each account; null where an account has none."""
+"""Total epsilon of repeated releases, by each accounting method; null if a method gives none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Account(Answer):
-    """What a mechanism, or the whole chain of a private preparation and it, costs.
+    """Privacy cost of a mechanism, alone or together with a private preparation.
 
     Attributes
     ----------
     view : dpviz.auditing.account.AccountView
-        The curve, mu, rho, the trade-off and what repeating costs.
+        The curve, mu, rho, the trade-off and the cost of repeated releases.
     """
 
     figures: ClassVar[tuple[str, ...]] = ("repeated", "curve")
@@ -183,7 +182,7 @@ class Account(Answer):
 
     @classmethod
     def of(cls, view: AccountView) -> Account:
-        """Return the answer that an account is."""
+        """Return the answer for the result of the accounting."""
         return cls(
             view.mechanism.text,
             view.problem,
@@ -201,7 +200,7 @@ class Account(Answer):
         )
 
     def summary(self) -> str:
-        """Return what is spent, by which account, and how."""
+        """Return the privacy loss, its proof, and mu and rho."""
         view = self.view
         lines = []
         if view.private is not None:
@@ -209,30 +208,30 @@ class Account(Answer):
                 f"{step} {numeral(view.private.share(step), 6)}" for step in view.private.steps
             )
             lines.append(
-                f"the whole chain: preparation (shares: {steps}), then {view.mechanism.text} with "
-                f"what is left, epsilon {numeral(view.rest.epsilon, 6)} at delta "
+                f"the whole pipeline: preparation (shares: {steps}), then {view.mechanism.text} "
+                f"with the remaining budget, epsilon {numeral(view.rest.epsilon, 6)} at delta "
                 f"{numeral(view.rest.delta, 6)}"
             )
         who = view.mechanism.text if view.private is None else "together"
         lines.append(
-            f"{who}: spends {view.spent.cost.words(6, 'epsilon')} at delta "
+            f"{who}: privacy loss {view.spent.cost.words(6, 'epsilon')} at delta "
             f"{numeral(view.spent.delta, 6)} ({view.spent.source})"
         )
         if view.problem.unit is Unit.PERSON:
             lines.append(f"it {protects(view.problem.rows_a_person)}")
-        known = (("mu", view.mu), ("rho", view.rho))
-        shown = [f"{name} {numeral(value, 6)}" for name, value in known if value]
-        lines.append("; ".join(shown) or "neither mu nor rho describes it")
+        parameters = (("mu", view.mu), ("rho", view.rho))
+        parts = [f"{name} {numeral(value, 6)}" for name, value in parameters if value]
+        lines.append("; ".join(parts) or "neither mu nor rho describes this loss")
         return "\n".join(lines)
 
     def printed(self) -> str:
-        """Return the summary and what repeated releases cost, as the command prints them."""
+        """Return the summary and the cost of repeated releases, as the command prints them."""
         at = numeral(self.view.budget.delta, 6)
-        note = f"epsilon for all of them, at delta {at} in total"
+        note = f"epsilon for all releases together, at delta {at} in total"
         return f"{super().printed()}\n{note}"
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw what repeating costs, or delta against epsilon.
+        """Plot the cost of repeated releases, or delta against epsilon.
 
         Parameters
         ----------
@@ -242,7 +241,7 @@ class Account(Answer):
         -------
         plotly.graph_objects.Figure
         """
-        name = self._named(name)
+        name = self._figure_name(name)
         from dpviz.report.figures.account import curve_figure, repeated_figure
 
         if name == "curve":
@@ -251,20 +250,20 @@ class Account(Answer):
 
 
 @asks(
-    "what a mechanism, or the whole chain of a paid preparation and it, costs; account steps: what "
-    "each step does",
+    "compute the privacy cost of a mechanism, with or without a private preparation; account "
+    "steps: the cost of each step",
     AccountOptions,
     hints={"mechanism": str | Mechanism},
 )
 def account(mechanism: str | Mechanism = AccountOptions.mechanism, **options: Any) -> Account:
-    """Say what a mechanism spends, once and many times; with its preparation if that is paid for.
+    """Compute the privacy cost of one or many releases, with or without a private preparation.
 
     Parameters
     ----------
     mechanism : str or Mechanism
-        A variant such as ``"wishart_difference"`` or ``"mvg[theorem=3]"``.
+        Mechanism variant such as ``"wishart_difference"`` or ``"mvg[theorem=3]"``.
     **options
-        The setting, and the steps of the preparation that the budget pays for as well.
+        The setting, and the preparation steps that use a share of the budget.
 
     Returns
     -------
@@ -275,11 +274,11 @@ def account(mechanism: str | Mechanism = AccountOptions.mechanism, **options: An
     Raises
     ------
     WrongArgument
-        If an argument is none of these, or is given by position.
+        If an argument is unknown, or is given by position.
     InvalidSetting
         If an option is out of its range, or there is no such mechanism.
     CannotRun
-        If it cannot run here, or no epsilon describes what it releases.
+        If the mechanism cannot run here, or no epsilon describes its release.
 
     See Also
     --------
@@ -288,8 +287,8 @@ def account(mechanism: str | Mechanism = AccountOptions.mechanism, **options: An
 
     Notes
     -----
-    Basic composition adds epsilons, zCDP adds rhos (Bun and Steinke 2016), and exact composes the
-    dominating privacy losses (Sommer et al. 2019): the least that is known.
+    Basic composition adds epsilons, and zCDP adds rhos (Bun and Steinke 2016). The method ``exact``
+    composes the dominating privacy losses (Sommer et al. 2019) and gives the least known epsilon.
 
     Examples
     --------
@@ -300,18 +299,18 @@ def account(mechanism: str | Mechanism = AccountOptions.mechanism, **options: An
     >>> bool((found.table()["exact"] <= found.table()["basic"]).all())
     True
     """
-    chosen = AccountOptions(mechanism=mechanism, **options)
-    d = chosen.dimension
-    domain = Domain.box(d) if chosen.domain == "box" else Domain.ball(d)
+    query = AccountOptions(mechanism=mechanism, **options)
+    d = query.dimension
+    domain = Domain.box(d) if query.domain == "box" else Domain.ball(d)
     problem = Problem(
-        chosen.rows,
+        query.rows,
         d,
-        chosen.k,
-        Relation(chosen.relation),
+        query.k,
+        Relation(query.relation),
         domain,
-        rows_a_person=chosen.rows_a_person,
+        rows_a_person=query.rows_a_person,
     )
-    releases = tuple(int(item) for item in chosen.releases.split(","))
-    budget = Budget(chosen.epsilon, chosen.delta)
-    view = account_view(parse_variant(chosen.mechanism), problem, budget, releases, chosen.private)
+    releases = tuple(int(item) for item in query.releases.split(","))
+    budget = Budget(query.epsilon, query.delta)
+    view = account_view(parse_variant(query.mechanism), problem, budget, releases, query.private)
     return Account.of(view)

@@ -1,4 +1,4 @@
-"""The question `audit`: what a mechanism really costs at least, by attack."""
+"""The question `audit`: lower bounds on a mechanism's privacy loss, found by attacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class AuditKeywords(TypedDict, total=False):
-    """The keywords of an audit: the fields of `AuditOptions`, without the mechanism."""
+    """The keywords of an audit: the fields of `AuditOptions` except the mechanism."""
 
     epsilon: float
     delta: float | None
@@ -47,25 +47,25 @@ AUDIT = (
     Column("claimed", of=lambda audit: audit.claim, type=Budget | None),
     Column("verdict", type=str, help="refuted, consistent or tight."),
     *(Column(name, type=float) for name in ("epsilon_lower", "delta_lower")),
-    Column("at_epsilon", type=float, help="Where delta_lower is stated."),
+    Column("at_epsilon", type=float, help="The epsilon at which delta_lower is given."),
     Column("confidence", type=float),
     Column("weakest_fault", of=lambda audit: audit.weakest, type=Fault | None,
            help="Largest share of the needed noise at which this audit refutes a planted release; "
-           "null if it refuted or planted none."),
+           "null if none was refuted."),
     Column("evidence", type=str),
 )  # fmt: skip
-"""What a mechanism costs at least."""
+"""Claim, bounds and verdict of an audit."""
 
 
 class Bound(NamedTuple):
-    """A bound of an audit: on epsilon, or on delta at one of the epsilons looked at."""
+    """A bound of an audit: on epsilon, or on delta at one of the tested epsilons."""
 
     audit: Audit
     number: int | None
 
     @property
     def name(self) -> str:
-        """Of what it is."""
+        """The quantity that is bounded."""
         return "epsilon" if self.number is None else "delta"
 
 
@@ -89,17 +89,17 @@ BOUNDS = (
            else float(bound.audit.measured.deltas[bound.number])),
     Column("exact", of=_exact, show=_TABLE),
 )  # fmt: skip
-"""Missing where nothing is claimed or no exact account is known."""
+"""The claim. Missing if the mechanism claims nothing, or if no exact accounting is known."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audited(Answer):
-    """Lower bounds on what a mechanism really costs.
+    """Lower bounds on a mechanism's privacy loss.
 
     Attributes
     ----------
     audit : dpviz.auditing.Audit
-        The counts behind the bounds, and the exact loss where there is one.
+        The counts behind the bounds, and the exact loss if it is known.
     """
 
     figures: ClassVar[tuple[str, ...]] = ("delta",)
@@ -109,12 +109,12 @@ class Audited(Answer):
 
     @property
     def rows(self) -> list[Bound]:
-        """The bound on epsilon, and that on delta at each epsilon looked at."""
+        """The bound on epsilon, and the bound on delta at each tested epsilon."""
         return [Bound(self.audit, n) for n in (None, *range(len(self.audit.at_epsilons)))]
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Refuted, consistent or tight, as a text; tight is proved by an exact account alone."""
+        """Verdict as a text: refuted, consistent or tight; only exact accounting proves tight."""
         return self.audit.verdict
 
     @property
@@ -124,7 +124,7 @@ class Audited(Answer):
 
     @property
     def delta_lower(self) -> float:
-        """The lower bound on delta at `at_epsilon`."""
+        """The lower bound on delta at the epsilon `at_epsilon`."""
         return self.audit.delta_lower
 
     @property
@@ -133,17 +133,17 @@ class Audited(Answer):
         return self.audit.at_epsilon
 
     def summary(self) -> str:
-        """Return the verdict, and what was measured and how."""
+        """Return the verdict, and what was measured in which way."""
         return f"{audit_verdict(self.audit)}\n{self.audit.evidence}"
 
     def printed(self) -> str:
-        """Return what is claimed and what was found, as the command prints them."""
+        """Return the claim and the findings, as the command prints them."""
         answer = self.data()
-        # what is claimed is the head of the table, what was found its rows
-        claimed = answer.pop("claimed")
-        promise = "nothing" if claimed is None else f"epsilon {numeral(claimed['epsilon'], 6)}"
-        if claimed is not None and claimed["delta"]:
-            promise += f", delta {numeral(claimed['delta'], 6)}"
+        # The claim is the heading of the printed table, and the findings are its rows.
+        budget = answer.pop("claimed")
+        promise = "nothing" if budget is None else f"epsilon {numeral(budget['epsilon'], 6)}"
+        if budget is not None and budget["delta"]:
+            promise += f", delta {numeral(budget['delta'], 6)}"
         rows = [
             [name, numeral(value, 4) if isinstance(value, float) else str(value)]
             for name, value in answer.items()
@@ -151,11 +151,11 @@ class Audited(Answer):
         return text_table(("claimed", promise), rows)
 
     def data(self) -> Annotated[dict[str, Any], AUDIT]:
-        """Return what was found."""
+        """Return the findings as a table."""
         return record(AUDIT, self.audit)
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw the lower bounds on delta at each epsilon looked at, beside what is claimed.
+        """Plot the lower bounds on delta at each tested epsilon, beside the claim.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Audited(Answer):
         -------
         plotly.graph_objects.Figure
         """
-        self._named(name)
+        self._figure_name(name)
         from dpviz.report.figures.claims import audited_figure
 
         return audited_figure(self.table(), self.audit.mechanism.label)
@@ -173,7 +173,7 @@ class Audited(Answer):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AuditedFunction(Audited):
-    """Lower bounds on what a function really costs: from pairs of tables, and from hidden rows.
+    """Lower bounds on a function's privacy loss, from pairs of tables and from hidden rows.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class AuditedFunction(Audited):
 
     @property
     def verdict(self) -> AuditVerdict:
-        """Refuted, consistent or tight, as a text; tight is proved by an exact account alone."""
+        """Verdict as a text: refuted, consistent or tight; only exact accounting proves tight."""
         return self.found.verdict
 
     @property
@@ -194,19 +194,19 @@ class AuditedFunction(Audited):
 
     @property
     def sees(self) -> float:
-        """The least epsilon that so many draws can be expected to refute, by the best event."""
+        """The least epsilon that this number of releases should refute, with the best event."""
         return self.found.sees
 
     def summary(self) -> str:
-        """Return the verdict, what so many draws could see, and every bound."""
+        """Return the verdict, the least epsilon that could be refuted, and every bound."""
         return "\n".join([super().summary(), *black_box_words(self.found)])
 
     def printed(self) -> str:
-        """Return the summary."""
+        """Return the summary as the printed text."""
         return self.summary()
 
     def data(self) -> dict[str, Any]:
-        """Return what was found as JSON data."""
+        """Return the findings as JSON data."""
         fit, hidden = self.found.fit, self.found.hidden
         return super().data() | {
             "verdict": str(self.verdict),
@@ -224,7 +224,7 @@ class AuditedFunction(Audited):
         }
 
 
-@asks("bound what a mechanism really costs, by attack; audit all: of each", AuditOptions)
+@asks("bound a mechanism's privacy loss from below, by attack; audit all: of all", AuditOptions)
 def audit(
     mechanism: str | Mechanism | type[Mechanism] | Callable[..., Any],
     *,
@@ -232,41 +232,41 @@ def audit(
     progress: Callable[[str], None] | None = None,
     **options: Unpack[AuditKeywords],
 ) -> Audited:
-    """Bound what a mechanism really costs, by attack on made-up worst neighbours.
+    """Bound a mechanism's privacy loss from below, by attacks on synthetic worst-case neighbours.
 
     Parameters
     ----------
     mechanism : str, Mechanism or callable
-        A variant such as ``"wishart"`` or ``"mvg[theorem=3]"``; or any function ``f(rows, epsilon,
+        Variant such as ``"wishart"`` or ``"mvg[theorem=3]"``; or any function ``f(rows, epsilon,
         delta, k, rng)`` that returns k orthonormal columns, shape (d, k), or a symmetric (d, d).
     claim : (epsilon, delta), optional
-        What is claimed, in the place of ``epsilon`` and ``delta``.
+        The claim, instead of ``epsilon`` and ``delta``.
     progress : callable, optional
-        Told the name of each step.
+        Function that is called with the name of each step.
     **options
-        ``epsilon`` and ``delta`` that are claimed (delta 0 for pure claims and 1e-5 for others, if
-        not said); ``dimension``, ``k`` and ``rows`` of the made-up tables; ``relation`` of the
-        neighbours, replace or zero-out; their ``domain``, ball or box; ``trials`` releases of each
-        table to choose events on, and as many to count them on; ``confidence`` of all bounds
-        together; ``seed``.
+        The claimed ``epsilon`` and ``delta`` (by default delta 0 for pure claims and 1e-5 for
+        others); ``dimension``, ``k`` and ``rows`` of the synthetic tables; ``relation`` of the
+        neighbours, replace or zero-out; their ``domain``, ball or box; ``trials``, the number of
+        releases of each table for choosing events, and again for counting them; ``confidence`` of
+        all bounds together; ``seed``.
 
     Returns
     -------
     Audited
-        ``verdict`` is refuted, consistent, or tight where an exact account proves it;
-        ``audit.weakest`` is the weakest fault that it would have seen; ``epsilon_lower`` and
-        ``delta_lower`` are bounds from below. ``to_json()`` writes the bytes of ``dpviz audit
-        --format json``. Of a function also ``sees``, the least epsilon that so many draws could
-        refute, a bound from rows hidden in each run, and a normal fit.
+        ``verdict`` is refuted, consistent, or tight if exact accounting proves it.
+        ``audit.weakest`` is the weakest fault that the audit would have detected. ``epsilon_lower``
+        and ``delta_lower`` are lower bounds. ``to_json()`` writes the bytes of ``dpviz audit
+        --format json``. For a function the answer also has ``sees``, the least epsilon that this
+        number of releases could refute, a bound from rows hidden in each run, and a normal fit.
 
     Raises
     ------
     WrongArgument
-        If an argument is none of these, or is given by position.
+        If an argument is unknown, or is given by position.
     InvalidSetting
         If an option is out of its range, or there is no such mechanism.
     CannotRun
-        If the mechanism cannot run on this problem and budget.
+        If the mechanism cannot run on the requested problem and budget.
 
     See Also
     --------
@@ -274,9 +274,9 @@ def audit(
 
     Notes
     -----
-    Events are chosen on one half of the draws and counted on the other, with limits of Clopper and
-    Pearson (1934). No number of draws proves a claim. Faults are planted, releases with less noise,
-    and the weakest one that as many draws refute is stated with its range.
+    Events are chosen on one half of the releases and counted on the other, with limits of Clopper
+    and Pearson (1934). No number of releases proves a claim. The audit also plants faults, releases
+    with less noise, and states the weakest fault that as many releases refute, with its range.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def audit(
     >>> found.epsilon_lower >= 0
     True
 
-    A function that nobody has looked into:
+    A function whose code is unknown:
 
     >>> import numpy as np
     >>> def exact(rows, epsilon, delta, k, rng):
@@ -296,7 +296,7 @@ def audit(
     'refuted'
     """
     if claim is not None:
-        options |= _claimed(claim, options)
+        options |= _claim_options(claim, options)
     if callable(mechanism) and not isinstance(mechanism, Mechanism):
         return _audited_function(mechanism, progress, options)
     if not isinstance(mechanism, (str, Mechanism)):
@@ -307,36 +307,36 @@ def audit(
     return Audited(AuditOptions(mechanism=mechanism, **options).run(progress=progress))
 
 
-def _claimed(claim: Any, options: Mapping[str, Any]) -> AuditKeywords:
+def _claim_options(claim: Any, options: Mapping[str, Any]) -> AuditKeywords:
     """Return the keywords that state a claim."""
     if not isinstance(claim, (tuple, list)) or len(claim) != 2:
         raise InvalidSetting("claim", "a pair (epsilon, delta), such as (1, 0)", claim)
-    # said twice, one of the two would be dropped in silence
+    # If a caller stated both options, one of them would be ignored silently.
     if {"epsilon", "delta"} & set(options):
-        raise InvalidSetting("claim", "left out where epsilon or delta is said", claim)
+        raise InvalidSetting("claim", "left out, because epsilon or delta is given", claim)
     return {"epsilon": claim[0], "delta": claim[1]}
 
 
 def _audited_function(
     function: Callable[..., Any], progress: Callable[[str], None] | None, options: AuditKeywords
 ) -> AuditedFunction:
-    given: dict[str, Any] = dict(options)
-    # not said, several are tried: a fault may show in one of them alone
-    dimension = given.pop("dimension", None)
-    chosen = AuditOptions(**given, **({} if dimension is None else {"dimension": dimension}))
-    if chosen.domain != "ball":
-        raise InvalidSetting("domain", "ball where a function is audited", chosen.domain)
-    if chosen.rows_a_person is not None:
-        allowed = "left out where a function is audited: it is attacked by one row"
-        raise InvalidSetting("rows_a_person", allowed, chosen.rows_a_person)
-    budget = Budget(chosen.epsilon, chosen.delta or 0.0)
-    dimensions = DIMENSIONS if dimension is None else (chosen.dimension,)
-    if chosen.k >= max(dimensions):
-        raise InvalidSetting("k", f"from 1 to {max(dimensions) - 1}", chosen.k)
-    mechanism = black_box(function, budget.delta, max(dimensions), chosen.k)
-    found = audit_function(
-        mechanism, budget, dimensions=dimensions, k=chosen.k, relation=Relation(chosen.relation),
-        n=chosen.rows, seed=chosen.seed, trials=chosen.trials, confidence=chosen.confidence,
+    values: dict[str, Any] = dict(options)
+    # Without a stated dimension try several, because a fault may show in only one dimension.
+    dimension = values.pop("dimension", None)
+    choices = AuditOptions(**values, **({} if dimension is None else {"dimension": dimension}))
+    if choices.domain != "ball":
+        raise InvalidSetting("domain", "ball, because a function is audited", choices.domain)
+    if choices.rows_a_person is not None:
+        rule = "left out if a function is audited: the attack changes one row"
+        raise InvalidSetting("rows_a_person", rule, choices.rows_a_person)
+    budget = Budget(choices.epsilon, choices.delta or 0.0)
+    dimensions = DIMENSIONS if dimension is None else (choices.dimension,)
+    if choices.k >= max(dimensions):
+        raise InvalidSetting("k", f"from 1 to {max(dimensions) - 1}", choices.k)
+    mechanism = black_box(function, budget.delta, max(dimensions), choices.k)
+    result = audit_function(
+        mechanism, budget, dimensions=dimensions, k=choices.k, relation=Relation(choices.relation),
+        n=choices.rows, seed=choices.seed, trials=choices.trials, confidence=choices.confidence,
         progress=progress or (lambda step: None),
     )  # fmt: skip
-    return AuditedFunction(found.audit, found)
+    return AuditedFunction(result.audit, result)

@@ -1,4 +1,4 @@
-"""The question `board`: mechanisms side by side along epsilon, as one file without a network."""
+"""The question `board`: mechanisms side by side along epsilon, as one offline file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ from dpviz.report.tables.frame import FRAME_METRICS, frame_of, said_of, short
 from dpviz.report.tables.payload import BoardCell, Frame, Payload
 from dpviz.report.tables.payload import Told as Expected
 from dpviz.simulation.cells import Skipped, plan
-from dpviz.simulation.compare import Comparison, along, compare, errors_of_pictures, pictured
+from dpviz.simulation.compare import Comparison, compare, errors_of_pictures, pictured
 from dpviz.simulation.defaults import with_featured
 from dpviz.simulation.expectation import expect
+from dpviz.simulation.sweep import along
 from dpviz.studies import Answer
 from dpviz.studies.columns import NUMBERS, Column
 from dpviz.studies.decide import decision_of
@@ -49,7 +50,7 @@ ENDINGS = (".html", ".py", ".ipynb")
 
 
 _FRAME = 860
-"""Height in a notebook, pixels: the board without scrolling inside."""
+"""Height in a notebook, in pixels; the figure fits without scrolling."""
 
 
 def _recovery(at: int, row: tuple[float, str, BoardCell]) -> float | None:
@@ -59,21 +60,21 @@ def _recovery(at: int, row: tuple[float, str, BoardCell]) -> float | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Board(Answer):
-    """The board of one table and setting; its numbers compare with the rows and are not private.
+    """The comparison figure of one table and setting, whose numbers are not private.
 
-    A file of it, and what a notebook shows, holds pictures with noise alone where the table is not
-    public, unless the working view was asked for; they may be published where a schema was given.
+    For a table that is not public, files and notebooks show only noisy charts, unless the working
+    view was requested. These charts may be published if a schema was given.
 
     Attributes
     ----------
     prepared : BoundedTable or PlannedTable
     settings : Settings
     progress : callable or None
-        As in `board`.
+        Value as in `board`.
     working_view : bool
-        Whether files hold rows that are not public, and what compares with them.
+        Whether files contain rows that are not public, and results compared with these rows.
     pay : callable
-        Writes what a file's pictures cost down in the ledger.
+        Function that records the privacy cost of a file's charts in the ledger.
     """
 
     listed: ClassVar[str] = "cells"
@@ -96,7 +97,7 @@ class Board(Answer):
 
     @cached_property
     def payload(self) -> Payload:
-        """All that the working view is drawn from; its format is docs/board.schema.json."""
+        """All data of the working view; docs/board.schema.json describes the format."""
         return full_payload(in_memory(self.prepared), self.settings, self.progress)
 
     def summary(self) -> str:
@@ -104,12 +105,12 @@ class Board(Answer):
         now = self.payload["now"]
         frames = self.payload["frames"]
         at = min(frames, key=lambda frame: abs(frame["epsilon"] - now))
-        said = [at["answer"]["recovery"], at["answer"]["risk"] or ""]
-        return "\n".join(line for line in said if line)
+        lines = [at["answer"]["recovery"], at["answer"]["risk"] or ""]
+        return "\n".join(line for line in lines if line)
 
     @property
     def cells(self) -> list[tuple[float, str, BoardCell]]:
-        """What the payload has of each epsilon and mechanism."""
+        """The payload's entries for all epsilons and mechanisms."""
         return [
             (frame["epsilon"], key, cell)
             for frame in self.payload["frames"]
@@ -121,30 +122,30 @@ class Board(Answer):
         return without_paths(self.settings, YOUR_FILE)
 
     def data(self) -> dict[str, Any]:
-        """Return the payload."""
+        """Return the payload as JSON data."""
         return cast(dict[str, Any], self.payload)
 
     def html(self, command: str = "") -> str:
-        """Return one page that shows the board offline.
+        """Return one page that shows the figure offline.
 
         Parameters
         ----------
         command : str
-            What makes the file again, for its foot.
+            Command that rebuilds the file, for the footer of the page.
         """
-        made = command or self._written.command(verb="board")
+        command_line = command or self._written.command(verb="board")
         prepared = in_memory(self.prepared)
         self._enter()
         return board_file(
             prepared,
             self.settings,
             self.progress,
-            command=made,
+            command=command_line,
             working_view=self.working_view,
         )
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the file, in a frame of its own."""
+        """Return the notebook's output: the file, in a frame of its own."""
         page = html.escape(self.html(), quote=True)
         return (
             f'<iframe title="the board" srcdoc="{page}" style="width:100%;height:{_FRAME}px;'
@@ -152,29 +153,29 @@ class Board(Answer):
         )
 
     def report(self, card: Levels | None = None) -> str:
-        """Return a page to print: settings, board, claims, assumptions and papers.
+        """Return a page to print: settings, comparison figure, claims, assumptions and papers.
 
         Parameters
         ----------
         card : {"50", "75", "90", "95"}, optional
-            Also what can be published safely, if so many percent of the structure must be kept.
+            If stated, the page also says what can be published safely if this percentage of the
+            structure must be kept.
 
         Raises
         ------
         InvalidSetting
-            If there is to be a card of a table that is not public, without the working view.
+            If ``survive`` is stated for a table that is not public, without the working view.
         """
-        # what survives is a comparison with the exact result, which the publishable view never
-        # makes
+        # A decision compares with the exact result, which no publishable view may show.
         if card is not None and not (self.working_view or anybodys(self.prepared)):
-            allowed = "given with the working view where the table is not public: it compares with "
-            raise InvalidSetting("card", f"{allowed}the exact result", card, "--card")
+            rule = "given with the working view of a table that is not public: the view shows "
+            raise InvalidSetting("card", f"{rule}the exact result", card, "--card")
         self._enter()
-        found = compare(self.prepared, self.settings, self.progress)
-        # the page says settings by what may be written down, without where files lie
-        found = replace(found, plan=replace(found.plan, settings=self._written))
+        comparison = compare(self.prepared, self.settings, self.progress)
+        # The page must show the settings without the paths of files.
+        comparison = replace(comparison, plan=replace(comparison.plan, settings=self._written))
         return report(
-            found,
+            comparison,
             command=self._written.command(),
             link="",
             card=self._card(card),
@@ -182,49 +183,49 @@ class Board(Answer):
         )
 
     def _enter(self) -> None:
-        """Write what a file's pictures cost down in the ledger, unless it is a working view."""
+        """Record the privacy cost of a file's charts in the ledger, except for a working view."""
         if not self.working_view:
             self.pay()
 
     def _card(self, survive: str | None) -> str:
-        """Return what Decide answers as HTML; nothing where it is not asked."""
+        """Return the answer of Decide as HTML, or an empty text if it is not requested."""
         if survive is None:
             return ""
         table = in_memory(self.prepared).table
-        asked = Answers(survive=cast(Any, survive))
-        return decision_of(self.prepared, table, None, self.settings, asked).fragment()
+        answers = Answers(survive=cast(Any, survive))
+        return decision_of(self.prepared, table, None, self.settings, answers).fragment()
 
     def script(self) -> str:
-        """Return a Python script that computes the view."""
+        """Return a Python script that computes this comparison."""
         return script(self._written)
 
     def notebook(self) -> str:
-        """Return a Jupyter notebook that computes the view."""
+        """Return a Jupyter notebook that computes this comparison."""
         return notebook(self._written)
 
     def write(
         self, path: str | PathLike[str], *, report: bool = False, card: Levels | None = None
     ) -> None:
-        """Write the board, a report of it, or what computes it, by the ending.
+        """Write the figure, a report, a script or a notebook, by the file ending.
 
         Parameters
         ----------
         path : str or path
-            FILE.html; FILE.py or FILE.ipynb for a script or a notebook that computes the view.
+            FILE.html; FILE.py or FILE.ipynb for a script or a notebook of the comparison.
         report : bool
-            Whether a page is the report and not the board.
+            Whether an HTML file holds the report instead of the figure.
         card : str, optional
-            As in `report`.
+            Percentage of structure, as in `report`.
 
         Raises
         ------
         InvalidSetting
-            If the ending is another, or the folder is not there.
+            If the ending is unknown, or the folder does not exist.
         """
         out = Path(path)
         if out.suffix not in ENDINGS or not out.resolve().parent.is_dir():
-            allowed = f"a file in a folder that is there, ending in {', '.join(ENDINGS)}"
-            raise InvalidSetting("out", allowed, str(path), "--out")
+            rule = f"a file in a folder that exists, ending in {', '.join(ENDINGS)}"
+            raise InvalidSetting("out", rule, str(path), "--out")
         if out.suffix == ".py":
             text = self.script()
         elif out.suffix == ".ipynb":
@@ -238,7 +239,7 @@ class Board(Answer):
             aside.write_text(text, encoding="utf-8")
 
 
-@asks("write the board as one file that needs no network, or a report of it", Settings, Publishing)
+@asks("write the board as one file that needs no network, or write a report", Settings, Publishing)
 def board(
     table: Any = "digits",
     *,
@@ -248,35 +249,34 @@ def board(
     progress: Told | None = None,
     **options: Unpack[Options],
 ) -> Board:
-    """Assemble the board: mechanisms side by side along epsilon, to be scrubbed without a network.
+    """Assemble an offline figure: mechanisms side by side, with a slider for epsilon.
 
     Parameters
     ----------
     table
-        As in `compare`; its rows must be in memory.
+        A table as in `compare`; its rows must be in memory.
     working_view : bool
-        Whether files of a table that is not public hold its rows, and what compares with them; else
-        they hold pictures with noise alone, one of each mechanism, at one epsilon.
+        Whether files of a table that is not public hold its rows, and results compared with these
+        rows. Otherwise the files hold only noisy charts, one of each mechanism, at one epsilon.
     schema : path or Schema, optional
-        As in `published`: how a file of one's own is read, so that a file of the board may be
-        published.
+        How your own file is read, as in `published`, so that a file of the figure may be published.
     ledger : path or Ledger, optional
-        Where each file without the working view is entered, before its pictures are drawn.
+        Ledger that records each file without the working view, before its charts are simulated.
     progress : callable, optional
-        Told (done, total, what comes next) before each frame.
+        Function that is called with (done, total, what comes next) before each frame.
     **options
-        As in `compare`; the featured mechanisms that can run if none are named.
+        Options as in `compare`; by default the featured mechanisms that can run.
 
     Returns
     -------
     Board
         ``write(path)`` writes the file of ``dpviz board``, or a script or notebook, by the ending;
-        ``to_json()`` its payload.
+        ``to_json()`` returns the payload.
 
     Raises
     ------
     WrongArgument, InvalidSetting, InvalidTable, CannotRun
-        As in `compare`, and where the rows are not in memory or the file would be too large.
+        As in `compare`, and if the rows are not in memory or the file would be too large.
 
     See Also
     --------
@@ -284,7 +284,7 @@ def board(
 
     Notes
     -----
-    Its numbers, and the working view, compare with the rows and are not private.
+    The numbers and the working view are compared with the rows and are not private.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def board(
     True
     """
     prepared, settings = ready(table, options, schema)
-    # raises where k does not fit the table: the board itself skips what cannot run
+    # Raise an error if k does not fit the table. The figure itself would only skip mechanisms.
     prepared.problem(settings)
     settings = with_featured(prepared, settings)
 
@@ -313,15 +313,15 @@ def board(
 def snapshot(
     comparison: Comparison, *, draw: int = 0, axes: str = "aligned", errors: bool = False
 ) -> Frame:  # fmt: skip
-    """Return what a board shows of a comparison, with the pictures that each mechanism publishes.
+    """Return the frame of a comparison, with the charts that each mechanism publishes.
 
     Parameters
     ----------
     comparison : Comparison
     draw, axes
-        As in `dpviz.report.tables.frame.frame`.
+        Arguments of `dpviz.report.tables.frame.frame`.
     errors : bool
-        Whether to say how far noise puts a picture off, a tenth of a second each.
+        Whether to estimate each chart's error due to noise, which takes a tenth of a second each.
     """
     published = pictured(comparison)
     off = errors_of_pictures(published) if errors else {}
@@ -331,78 +331,80 @@ def snapshot(
 def steps(
     prepared: Prepared, settings: Settings, epsilons: Sequence[float], *, workers: int = 1
 ) -> Iterator[list[Frame]]:
-    """Yield a board's snapshots so far, one more each time; the last has every epsilon.
+    """Yield the list of snapshots after each new epsilon; the last list has every epsilon.
 
     Parameters
     ----------
     prepared : Prepared
     settings : Settings
-        All but epsilon.
+        All settings except epsilon.
     epsilons : sequence of float
     workers : int
-        As in `dpviz.simulation.compare.along`.
+        Argument of `dpviz.simulation.sweep.along`.
     """
-    found: list[Frame] = []
-    for comparison in along(prepared, settings, epsilons, FRAME_METRICS, workers=workers):
-        found.append(snapshot(comparison))
-        yield found
+    frames: list[Frame] = []
+    for comparison in along(
+        prepared, settings, "epsilon", epsilons, FRAME_METRICS, workers=workers
+    ):
+        frames.append(snapshot(comparison))
+        yield frames
 
 
 def predicted(
     prepared: Measured, settings: Settings, epsilons: Sequence[float]
 ) -> dict[str, list[Expected | None]]:
-    """Return the recovery expected without a draw, at each epsilon, of each mechanism with a law.
+    """Return the predicted recovery at each epsilon, for mechanisms with a limiting noise law.
 
-    An entry is the recovery, its text and its words; None where the mechanism cannot run.
+    An entry is the recovery as a number, as text and in words; None if the mechanism cannot run.
     """
-    found: dict[str, list[Expected | None]] = {}
-    # where any directions do as well there is nothing to expect
+    lines: dict[str, list[Expected | None]] = {}
+    # If all directions are equally good, recovery is undefined and cannot be predicted.
     if nothing_to_recover(chance_share(prepared.reference, settings.k)):
-        return found
+        return lines
     for mechanism in parse_variants(settings.mechanisms):
         line: list[Expected | None] = []
         for epsilon in epsilons:
-            seen = expect(prepared, replace(settings, epsilon=epsilon), mechanism)
-            value = None if isinstance(seen, Skipped) else seen.metric("recovery")
+            expectation = expect(prepared, replace(settings, epsilon=epsilon), mechanism)
+            value = None if isinstance(expectation, Skipped) else expectation.metric("recovery")
             line.append(None if value is None else (short(value), *said_of(value)))
         if any(value is not None for value in line):
-            found[mechanism.text] = line
-    return found
+            lines[mechanism.text] = line
+    return lines
 
 
-# As one file --------------------------------------------------------------------------------------
+# The comparison as one file -----------------------------------------------------------------------
 
 
 MOST_BYTES = 8_000_000
-"""A board that is mailed stays below this."""
+"""Limit in bytes, so that a file can be mailed."""
 
 _REDRAWS = 20
-"""Draws of each mechanism that can be played one after the other."""
+"""Number of releases of each mechanism that a reader can play one after the other."""
 
 
 def full_payload(prepared: Prepared, settings: Settings, progress: Told | None = None) -> Payload:
-    """Return the board's payload with every frame and the redraws.
+    """Return the payload with every frame and the repeated releases.
 
     Parameters
     ----------
     prepared : Prepared
     settings : Settings
     progress : callable, optional
-        Told (done, total, what comes next) before each frame.
+        Function that is called with (done, total, what comes next) before each frame.
     """
     from dpviz.report.figures.board import shown
 
     settings = with_featured(prepared, settings)
-    plan(prepared, settings)  # what is named and cannot run is an error before anything is drawn
+    plan(prepared, settings)  # If a named mechanism cannot run, raise the error now.
     epsilons = scrub.frame_epsilons(None, settings.epsilon)
-    seen, published = [], []
-    found = along(prepared, settings, epsilons, FRAME_METRICS)
-    for done, epsilon in enumerate(epsilons):
+    comparisons, published = [], []
+    answers = along(prepared, settings, "epsilon", epsilons, FRAME_METRICS)
+    for place, epsilon in enumerate(epsilons):
         if progress is not None:
-            progress(done, len(epsilons), f"epsilon {numeral(epsilon, 6)}")
-        seen.append(next(found))
-        published.append(pictured(seen[-1]))
-    frames = scrub.frames_of(seen, published)
+            progress(place, len(epsilons), f"epsilon {numeral(epsilon, 6)}")
+        comparisons.append(next(answers))
+        published.append(pictured(comparisons[-1]))
+    frames = scrub.frames_of(comparisons, published)
     at = frames[epsilons.index(scrub.ORDERED_AT)]
     payload = tables.payload(
         prepared,
@@ -412,26 +414,26 @@ def full_payload(prepared: Prepared, settings: Settings, progress: Told | None =
         frames,
         expected=predicted(prepared, settings, epsilons),
     )
-    payload["draws"] = scrub.draws(seen[epsilons.index(settings.epsilon)], _REDRAWS)
+    payload["draws"] = scrub.draws(comparisons[epsilons.index(settings.epsilon)], _REDRAWS)
     return payload
 
 
 def publishable_payload(
     prepared: Prepared, settings: Settings, progress: Told | None = None
 ) -> Payload:
-    """Return a board without rows: one picture of each mechanism at one epsilon.
+    """Return a payload without rows: one noisy chart of each mechanism at one epsilon.
 
-    It may be published where the table is public or was read under a schema. One epsilon, and noise
-    that nobody can draw again: pictures that share their noise, as those of a board along epsilon
-    do, give the counts away between them, and so does a seed that is known.
+    The payload may be published if the table is public or was read under a schema. It has one
+    epsilon, and noise from secret seeds. Charts that share their noise, as in the figure along
+    epsilon, would together reveal the counts, and so would a known seed.
 
     Parameters
     ----------
     prepared : Prepared
     settings : Settings
-        Its seed is not used.
+        Settings of the comparison; their seed is not used.
     progress : callable, optional
-        Told (done, total, what comes next) before each mechanism.
+        Function that is called with (done, total, what comes next) before each mechanism.
     """
     from dpviz.report.figures.board import shown
 
@@ -439,31 +441,31 @@ def publishable_payload(
     plan(prepared, settings)
     mechanisms = parse_variants(settings.mechanisms)
     frames = []
-    for done, mechanism in enumerate(mechanisms):
+    for place, mechanism in enumerate(mechanisms):
         if progress is not None:
-            progress(done, len(mechanisms), mechanism.text)
+            progress(place, len(mechanisms), mechanism.text)
         own = replace(settings, mechanisms=(mechanism,), seed=secrets.randbelow(2**63))
-        found = compare(prepared, own, metrics=FRAME_METRICS, strict=False)
-        frames.append(snapshot(found, errors=True))
+        comparison = compare(prepared, own, metrics=FRAME_METRICS, strict=False)
+        frames.append(snapshot(comparison, errors=True))
     whole = frames[0]
     for frame in frames[1:]:
         whole["cells"] |= frame["cells"]
         whole["skipped"] |= frame["skipped"]
-    made = tables.payload(prepared, settings, shown(mechanisms), [settings.epsilon], [whole])
-    return tables.publishable(made)
+    content = tables.payload(prepared, settings, shown(mechanisms), [settings.epsilon], [whole])
+    return tables.publishable(content)
 
 
 def in_memory(prepared: BoundedTable | PlannedTable) -> Prepared:
-    """Return the table if its rows are at hand.
+    """Return the table if its rows are in memory.
 
     Raises
     ------
     InvalidSetting
-        If there are no rows to draw.
+        If the table has no rows to plot.
     """
     if not isinstance(prepared, Prepared):
         raise InvalidSetting(
-            "table", "a table that fits in memory: the board draws its rows", prepared.name, "TABLE"
+            "table", "a table in memory, because the charts show rows", prepared.name, "TABLE"
         )
     return prepared
 
@@ -476,21 +478,21 @@ def board_file(
     command: str = "",
     working_view: bool = False,
 ) -> str:
-    """Return one page that shows the board offline.
+    """Return one page that shows the figure offline.
 
-    Of a table that is not public it holds pictures with noise and nothing else.
+    For a table that is not public, the page holds only noisy charts.
 
     Parameters
     ----------
     prepared : Prepared
     settings : Settings
-        Without mechanisms the featured ones are shown.
+        Settings of the figure. If they name no mechanisms, the featured mechanisms are shown.
     progress : callable, optional
-        As in `full_payload`.
+        Argument of `full_payload`.
     command : str
-        What makes the file again, for its foot.
+        Command that rebuilds the file, for the footer of the page.
     working_view : bool
-        Whether rows that are not public, and what compares with them, are in the file too.
+        Whether the file also holds rows that are not public, and results compared with these rows.
 
     Raises
     ------
@@ -503,8 +505,8 @@ def board_file(
     if working_view or anybodys(prepared):
         payload = full_payload(prepared, settings, progress)
         note = (
-            f"Made by dpviz {VERSION}, seed {settings.seed}. It shows rows and exact "
-            "components of the table and is not itself private."
+            f"Made by dpviz {VERSION}, seed {settings.seed}. This page shows rows and exact "
+            "components of the table, so the page is not private."
         )
         controls = ["scrub", "play", "draws", "view", "present"]
         if command:
@@ -519,26 +521,27 @@ def board_file(
     page = board_html(payload, title=title, note=note, options=options)
     size = len(page.encode())
     if size > MOST_BYTES:
-        allowed = f"few enough that the file stays below {numeral(MOST_BYTES / 1e6, 6)} MB"
-        raise InvalidSetting("mechanisms", allowed, f"{decimals(size / 1e6, 1)} MB", "--mechanism")
+        rule = f"few enough that the file stays below {numeral(MOST_BYTES / 1e6, 6)} MB"
+        raise InvalidSetting("mechanisms", rule, f"{decimals(size / 1e6, 1)} MB", "--mechanism")
     return page
 
 
 def report(
     comparison: Comparison, *, command: str, link: str, card: str = "", working_view: bool = False
 ) -> str:
-    """Return a page to print; of a table that is not public, with published pictures alone.
+    """Return a page to print; for a table that is not public, only with published charts.
 
     Parameters
     ----------
     comparison : Comparison
-        The view.
+        The comparison to print.
     command, link : str
-        What reproduces the numbers; the link may be empty.
+        Command and link that reproduce the numbers; the link may be empty.
     card : str
-        A stakeholder's card as HTML, where there is one.
+        A stakeholder's privacy card as HTML, if there is one.
     working_view : bool
-        Whether rows that are not public, what compares with them, and the card are in it too.
+        Whether the page also holds rows that are not public, results compared with them, and the
+        statement.
     """
     from dpviz.report.figures.board import shown
     from dpviz.report.figures.handout import report_page
@@ -556,20 +559,20 @@ def report(
     return report_page(comparison, payload, command=command, link=link, card=card, private=private)
 
 
-# The same view as a script or a notebook ----------------------------------------------------------
+# The comparison as a script or a notebook ---------------------------------------------------------
 
 
 FIGURES = ("spectrum", "distance", "projection")
 
 
 def arguments(settings: Settings, table: str) -> str:
-    """Return what `dpviz.compare` is called with: every setting, defaults included.
+    """Return the arguments for `dpviz.compare` as text: every setting, including defaults.
 
     Parameters
     ----------
     settings : Settings
     table : str
-        What to write for the table, where it has no name of its own.
+        Text for the table, if the table has no name of its own.
     """
     values: dict[str, Any] = {
         name: getattr(settings, name) for name in params_of(Settings) if name != "table"
@@ -587,9 +590,9 @@ def _heading(settings: Settings, table: str) -> str:
 
 
 def script(settings: Settings, table: str | None = None) -> str:
-    """Return a Python script that prints the view's numbers and writes its figures as files."""
+    """Return a Python script that prints the comparison's numbers and writes its figures."""
     name = settings.table if table is None else table
-    shown = "\n".join(
+    figures = "\n".join(
         f'    found.figure("{figure}").write_html("dpviz-{figure}.html")' for figure in FIGURES
     )
     return (
@@ -599,12 +602,12 @@ def script(settings: Settings, table: str | None = None) -> str:
         "print(found.summary())\n"
         "print(found.table().to_string())\n\n"
         'if __name__ == "__main__":\n'
-        f"{shown}\n"
+        f"{figures}\n"
     )
 
 
 def notebook(settings: Settings, table: str | None = None) -> str:
-    """Return a Jupyter notebook that shows the view again, as its file's text."""
+    """Return the text of a Jupyter notebook that shows the comparison again."""
     name = settings.table if table is None else table
     cells = [
         _cell("markdown", f"# dpviz\n\n{_heading(settings, name)}"),
@@ -614,7 +617,7 @@ def notebook(settings: Settings, table: str | None = None) -> str:
         *(_cell("code", f'found.figure("{figure}")') for figure in FIGURES),
     ]
     for place, cell in enumerate(cells):
-        # numbered and not random, so that the same view is the same file
+        # Number the notebook's cells, so that the same comparison gives the same file.
         cell["id"] = f"dpviz-{place}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return json.dumps(

@@ -1,4 +1,4 @@
-"""The question `card`: what one release may be filed with, on a page that a regulator can check."""
+"""The question `card`: the privacy card of one release, which a regulator can check."""
 
 from __future__ import annotations
 
@@ -40,48 +40,46 @@ from dpviz.studies.options import asks
 
 PRIORS = (0.01, 0.1, 0.5)
 NOT_COVERED = {
-    "facts_about_everybody": "The release may show what is true of everybody, and so of each "
-    "person, in the table or not.",
-    "people_who_belong_together": "A family, or one person under two names, is protected less.",
-    "what_insiders_see": "People who work on the rows see them; this card is about what was "
-    "published.",
-    "choices_made_after_looking": "Limits or columns picked from the table would break the proof.",
+    "facts_about_everybody": "The release may reveal facts about people in general.",
+    "people_who_belong_together": ("A family, or a person with two names, is protected less."),
+    "what_insiders_see": "People who work on the rows see them. This card is about the results.",
+    "choices_made_after_looking": (
+        "The proof fails if limits or columns were chosen from the table."
+    ),
 }
-"""What no epsilon covers."""
+"""Risks that no epsilon limits."""
 KINDS = {
     "claim": str(Kind.UPPER_BOUND),
     "ledger": str(Kind.UPPER_BOUND),
     "use.recovery": str(Kind.PREDICTION),
 }
-"""What the numbers of an entry are; all others are as released."""
+"""Kinds of the numbers in these entries; all other numbers are as released."""
 _LISTED = 12
-"""Columns whose limits a card lists; the release has all."""
+"""Maximum number of columns whose limits a card lists; the release lists all columns."""
 WITHHELD = ("data",)
-"""Entries of the file copy that are exact numbers from the rows, which a public copy leaves out."""
+"""Entries of the internal copy that are exact numbers from the rows, absent in a public copy."""
 
 
-def _said(name: str, help: str, example: str) -> Any:
+def _text_param(name: str, help: str, example: str) -> Any:
     return text("", label=name.capitalize(), help=help, check=one_line(name), examples=(example,))
 
 
 @dataclass(frozen=True)
 class CardOptions(Declared):
-    """What only people know of a release."""
+    """Facts about a release that only people know."""
 
-    title: str = _said(
-        "title",
-        "Name of what was released, in your own words.",
-        "Laboratory profile of 639 patients",
+    title: str = _text_param(
+        "title", "Name of the release, in your own words.", "Laboratory profile of 639 patients"
     )
-    purpose: str = _said(
+    purpose: str = _text_param(
         "purpose", "Purpose of the release, if the release does not state it.", "annual report"
     )
-    recipients: str = _said("recipients", "Who gets it.", "the public")
-    controller: str = _said("controller", "Who answers for the data.", "A hospital")
+    recipients: str = _text_param("recipients", "Who receives the release.", "the public")
+    controller: str = _text_param("controller", "Who is responsible for the data.", "A hospital")
 
 
 class Assumed(TypedDict):
-    """What a release takes for public, from where it is known, and who confirmed it."""
+    """An assumption of a release about what is public, its source, and who confirmed it."""
 
     what: str
     source: str
@@ -89,7 +87,7 @@ class Assumed(TypedDict):
 
 
 class CardFile(TypedDict):
-    """What a release is filed with: `dpviz.card`.
+    """The privacy card of a release, from `dpviz.card`.
 
     Attributes
     ----------
@@ -134,37 +132,37 @@ class CardFile(TypedDict):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Filed(Answer):
-    """A privacy card: its public copy, or the copy for the file.
+    """A privacy card: its public copy, or the internal copy.
 
     Attributes
     ----------
     card : dict
-        As its file holds it.
+        The card in the form of its file.
     ledger : dpviz.releasing.ledger.Ledger or None
-        That paid for the release.
+        The ledger that recorded the release.
     """
 
     card: dict[str, Any]
     ledger: Ledger | None = None
 
     def summary(self) -> str:
-        """Return what a suspicion may become, who is protected, and what can be read."""
-        found = self.card
-        readable, unit = found["use"]["readable_components"], found["unit"]
-        # None is what a sentence takes for a row that is a person
+        """Return how strong a suspicion may become, who is protected, and what is reliable."""
+        card = self.card
+        readable, unit = card["use"]["readable_components"], card["unit"]
+        # If rows is None, the sentence says that the release protects a row.
         rows = None if unit["protected"] == "row" else unit["rows"]
         return (
-            f"{promise_words(found)} It {protects(rows)}. {readable} "
-            f"of {found['k']} components can be told from noise, and {len(found['unconfirmed'])} "
-            f"of {len(found['assumptions'])} assumptions are not confirmed by anybody."
+            f"{promise_words(card)} The release {protects(rows)}. {readable} of {card['k']} "
+            f"components can be distinguished from noise. {len(card['unconfirmed'])} of "
+            f"{len(card['assumptions'])} assumptions are not confirmed."
         )
 
     def table(self) -> pd.DataFrame:
-        """Return what is assumed, from where, and who confirmed it."""
+        """Return the assumptions, their sources, and the persons who confirmed them."""
         return pd.DataFrame(self.card["assumptions"])
 
     def data(self) -> CardFile:
-        """Return the card as its file holds it."""
+        """Return the card in the form of its file."""
         return cast(CardFile, self.card)
 
     def to_html(self) -> str:
@@ -172,7 +170,7 @@ class Filed(Answer):
         return to_html(self.card)
 
     def filed(self, what: str) -> bytes:
-        """Return the file of the card or of its page, and enter its digest in the ledger.
+        """Return the card's file or page, and record the file's digest in the ledger.
 
         Parameters
         ----------
@@ -189,12 +187,12 @@ class Filed(Answer):
         return content
 
     def write_card(self, out: str | PathLike[str]) -> None:
-        """Write the card's file, and beside it the page to print; each whole or not at all.
+        """Write the card's file, and beside it the page to print, each whole or not at all.
 
         Parameters
         ----------
         out : str or path
-            The card's file; the page has its name, with ``.html``.
+            Path of the card's file; the page has the same name with ``.html``.
         """
         path = Path(out)
         for place, what in ((path, CARD), (path.with_suffix(".html"), PAGE)):
@@ -202,7 +200,7 @@ class Filed(Answer):
                 aside.write_bytes(self.filed(what))
 
 
-@asks("make the privacy card of a release, to be filed and checked", CardOptions, once=True,
+@asks("make the privacy card of a release, for your files and for checks", CardOptions, once=True,
       command="release card")  # fmt: skip
 def card(
     release: str | PathLike[str],
@@ -214,37 +212,37 @@ def card(
     sheet: str = "",
     **options: Any,
 ) -> Filed:
-    """Return the card of a release: what is proved, of whom, under which assumptions.
+    """Return the privacy card of a release: what is proved, for whom, and the assumptions.
 
     Parameters
     ----------
     release : str or path
         File of a release.
     ledger : path, optional
-        That paid for it: its limit stands on the card then.
+        Ledger that recorded the release; the card then includes the ledger's limit.
     sources : path or mapping, optional
-        From where each assumption is known, and who confirmed it: pairs of texts by the number of
-        the assumption, from 1, or a JSON file of them.
+        Source of each assumption, and the person who confirmed it: pairs of texts by the number of
+        the assumption, from 1, or a JSON file of such pairs.
     table, schema : path or object, optional
-        The table that was released, and its schema: then this is the copy for the file, with exact
-        counts of its cells, which no public copy may hold.
+        The released table and its schema. With both, the result is the internal copy with exact
+        counts of cells, which no public copy may hold.
     sheet : str
-        Of a workbook, by name; its only one if empty.
+        Sheet of a workbook; if empty, the only sheet.
     **options
-        What only people know.
+        Facts that only people know.
 
     Returns
     -------
     Filed
-        ``write_card(out)`` writes the card and a page to print and sign, and enters the digests
-        of both in the ledger, by which `verify` knows them.
+        ``write_card(out)`` writes the card and a page to print and sign, and records the
+        digests of both in the ledger, in which `verify` finds them.
 
     Raises
     ------
     WrongArgument, InvalidSetting
-        If an argument is none of these, or is out of its range.
+        If an argument is unknown, or is out of its range.
     DpvizError
-        If a file is none of these, or the ledger or table is that of another release.
+        If a file has another format, or the ledger or table does not belong to the release.
 
     See Also
     --------
@@ -253,9 +251,9 @@ def card(
 
     Notes
     -----
-    All numbers but the counts of the file copy follow from the release: what is left of the
-    structure by adding noise of the same law to the released matrix once more, and bars by
-    the law of the noise to first order.
+    All numbers except the counts of the internal copy follow from the release. The structure kept
+    is estimated by adding noise of the same distribution to the released matrix once more. The bars
+    follow from this distribution to first order.
 
     Examples
     --------
@@ -268,51 +266,51 @@ def card(
     >>> found.data()["unit"]["protected"]
     'row'
     """
-    said = CardOptions(**options)
+    people = CardOptions(**options)
     path = Path(release)
-    found = read_release(path)
-    made = from_release(found, path, said)
-    confirmed = _sources(sources, len(made["assumptions"]))
-    for number, (source, by) in confirmed.items():
-        made["assumptions"][number - 1] |= {"source": source, "confirmed_by": by}
-    made["unconfirmed"] = [
+    result = read_release(path)
+    content = from_release(result, path, people)
+    confirmations = _sources(sources, len(content["assumptions"]))
+    for number, (source, by) in confirmations.items():
+        content["assumptions"][number - 1] |= {"source": source, "confirmed_by": by}
+    content["unconfirmed"] = [
         number
-        for number, one in enumerate(made["assumptions"], start=1)
+        for number, one in enumerate(content["assumptions"], start=1)
         if not (one["source"] and one["confirmed_by"])
     ]
     book = None if ledger is None else ledger_at(fspath(ledger))
     if book is not None:
-        made["ledger"] |= _of_ledger(book, found)
+        content["ledger"] |= _of_ledger(book, result)
         for problem in verify(book, [path], whole=False):
             raise DpvizError(problem)
-    # cells can be counted only as the release read them
+    # Cells can be counted only with the schema that the release used.
     if (table is None) is not (schema is None):
-        raise DpvizError("the copy for the file needs both the table and its schema.")
+        raise DpvizError("the internal copy of a card needs both the table and its schema.")
     if table is not None and schema is not None:
-        # exact counts of the rows: from here on it is the copy that stays in the house
-        made |= {"copy": "file", "data": _counts(table, schema, sheet, found, book)}
-        made["withheld"] = []
-    return Filed(dict(made), book)
+        # With exact counts of the rows, the card is the internal copy.
+        content |= {"copy": "file", "data": _counts(table, schema, sheet, result, book)}
+        content["withheld"] = []
+    return Filed(dict(content), book)
 
 
-def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dict[str, Any]:
-    """Return the public card of a release, before anybody confirmed anything.
+def from_release(result: Mapping[str, Any], path: Path, people: CardOptions) -> dict[str, Any]:
+    """Return the public privacy card of a release, with no assumption confirmed.
 
     Parameters
     ----------
-    found : mapping
-        The release, as its file holds it.
+    result : mapping
+        The release as data, in the form of its file.
     path : Path
-        Its file.
-    said : CardOptions
+        File of the release.
+    people : CardOptions
 
     Raises
     ------
     DpvizError
-        If it is no release, or was made for another purpose.
+        If the file is not a release, or its release had another purpose.
     """
     try:
-        return _public_card(found, path, said)
+        return _public_card(result, path, people)
     except DpvizError:
         raise
     except (
@@ -326,72 +324,72 @@ def from_release(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
         raise DpvizError(f"{path.name} is not a release of this version of dpviz.") from None
 
 
-def _public_card(found: Mapping[str, Any], path: Path, said: CardOptions) -> dict[str, Any]:
-    proved, unit = found["proved"], found.get("unit", {"protected": "row", "rows": 1})
-    paid, purpose = found["ledger"], found.get("purpose", "")
-    # the release states its purpose, and its file is not to be reworded by a card
-    if purpose and said.purpose not in ("", purpose):
-        raise DpvizError(f"the release was made for {purpose!r}, and its card cannot say another.")
-    seen = read(found)
+def _public_card(result: Mapping[str, Any], path: Path, people: CardOptions) -> dict[str, Any]:
+    proof, unit = result["proved"], result.get("unit", {"protected": "row", "rows": 1})
+    ledger, purpose = result["ledger"], result.get("purpose", "")
+    # If the release states a purpose, its card must not state a different purpose.
+    if purpose and people.purpose not in ("", purpose):
+        raise DpvizError(f"the release was made for {purpose!r}; its card cannot state another.")
+    reading = read(result)
     return {
         "dpviz_card": CARD_FORMAT,
         "status": RELEASED,
         "copy": "public",
         "kinds": dict(KINDS),
-        "title": said.title or found["name"],
-        "purpose": purpose or said.purpose,
-        "by": found.get("by", ""),
-        "recipients": said.recipients,
-        "controller": said.controller,
-        "released": found["made"],
+        "title": people.title or result["name"],
+        "purpose": purpose or people.purpose,
+        "by": result.get("by", ""),
+        "recipients": people.recipients,
+        "controller": people.controller,
+        "released": result["made"],
         "made": now(),
-        "n": found["n"],
-        "counted": found.get("counted"),
-        "d": found["d"],
-        "k": found["k"],
+        "n": result["n"],
+        "counted": result.get("counted"),
+        "d": result["d"],
+        "k": result["k"],
         "claim": {
-            "epsilon": proved["epsilon"],
-            "delta": proved["delta"],
-            "rho": proved["rho"],
-            "suspicions": suspicions(proved["epsilon"]),
+            "epsilon": proof["epsilon"],
+            "delta": proof["delta"],
+            "rho": proof["rho"],
+            "suspicions": suspicions(proof["epsilon"]),
             "odds_more_than_doubled": excess_probability(
-                proved["epsilon"], proved["delta"], math.log(2)
+                proof["epsilon"], proof["delta"], math.log(2)
             ),
         },
         "ledger": None
-        if paid is None
+        if ledger is None
         else {
-            "id": paid["id"],
-            "number": paid["spends"],
-            "head": paid["head"],
-            "epsilon": paid["epsilon"],
-            "delta": paid["delta"],
-            "suspicions": suspicions(paid["epsilon"]),
+            "id": ledger["id"],
+            "number": ledger["spends"],
+            "head": ledger["head"],
+            "epsilon": ledger["epsilon"],
+            "delta": ledger["delta"],
+            "suspicions": suspicions(ledger["epsilon"]),
         },
-        "unit": {**unit, "neighbours": found["relation"]},
+        "unit": {**unit, "neighbours": result["relation"]},
         "mechanism": {
-            "name": found["mechanism"],
-            "proof": proved["source"],
-            "noise": found["noise"]["law"],
-            "rows": found["declared"].get("rows", "bound"),
-            # where they are: a card says nothing new of a release without
-            **({"scale": "limits"} if found["declared"].get("scale") else {}),
+            "name": result["mechanism"],
+            "proof": proof["source"],
+            "noise": result["noise"]["law"],
+            "rows": result["declared"].get("rows", "bound"),
+            # Add this entry only if the release declares a scale.
+            **({"scale": "limits"} if result["declared"].get("scale") else {}),
             "center": "private mean"
-            if found.get("mean")
-            else found["settings"].get("center", "typical"),
-            "sampler": f"OpenDP {found['versions']['opendp']}, entropy of the operating system",
+            if result.get("mean")
+            else result["settings"].get("center", "typical"),
+            "sampler": f"OpenDP {result['versions']['opendp']}, entropy of the operating system",
             "floating_point": "covered: whole numbers up to the noise",
         },
-        "use": _use(seen),
-        "picture": shown_of(found),
+        "use": _use(reading),
+        "picture": shown_of(result),
         "assumptions": [
-            {"what": what, "source": "", "confirmed_by": ""} for what in assumptions_of(found)
+            {"what": what, "source": "", "confirmed_by": ""} for what in assumptions_of(result)
         ],
         "unconfirmed": [],
         "not_covered": dict(NOT_COVERED),
         "withheld": list(WITHHELD),
         "release": {"file": path.name, "sha256": sha256(path.read_bytes())},
-        "versions": found["versions"] | {"dpviz_card": VERSION},
+        "versions": result["versions"] | {"dpviz_card": VERSION},
         "signatures": [
             {"role": role, "name": "", "date": ""}
             for role in ("controller", "data protection officer")
@@ -399,42 +397,44 @@ def _public_card(found: Mapping[str, Any], path: Path, said: CardOptions) -> dic
     }
 
 
-def assumptions_of(found: Mapping[str, Any]) -> list[str]:
-    """Return what a release assumes and what was declared for it, each to be confirmed by somebody.
+def assumptions_of(result: Mapping[str, Any]) -> list[str]:
+    """Return the assumptions and declarations of a release, which people must confirm.
 
     Parameters
     ----------
-    found : mapping
-        The release, as its file holds it.
+    result : mapping
+        The release as data, in the form of its file.
     """
-    declared = found["declared"]
-    names, low, high = (declared[key] for key in ("columns", "low", "high"))
+    declaration = result["declared"]
+    names, low, high = (declaration[key] for key in ("columns", "low", "high"))
 
     def listed(values: Sequence[str]) -> str:
-        said = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
-        more = len(said) - _LISTED
-        return ", ".join(said[:_LISTED]) + f", and {more:,} more in the release" * (more > 0)
+        pairs = [f"{name} {value}" for name, value in zip(names, values, strict=True)]
+        more = len(pairs) - _LISTED
+        return ", ".join(pairs[:_LISTED]) + f", and {more:,} more in the release" * (more > 0)
 
     pairs = zip(low, high, strict=True)
     limits = [f"{numeral(a, 6)} to {numeral(b, 6)}" for a, b in pairs]
     typical, center = (
-        listed([numeral(value, 6) for value in declared[key]]) for key in ("typical", "center")
+        listed([numeral(value, 6) for value in declaration[key]]) for key in ("typical", "center")
     )
     bound = (
-        [] if declared.get("rows") == UNIT else [f"row bound: {numeral(declared['row_bound'], 6)}"]
+        []
+        if declaration.get("rows") == UNIT
+        else [f"row-norm bound: {numeral(declaration['row_bound'], 6)}"]
     )
     return [
-        *found["assumed_public"],
+        *result["assumed_public"],
         f"limits: {listed(limits)}",
-        f"typical values, which stand for missing cells: {typical}",
-        "centre: a private mean, paid for" if found.get("mean") else f"centre: {center}",
+        f"typical values, which replace missing cells: {typical}",
+        "centre: a private mean" if result.get("mean") else f"centre: {center}",
         *bound,
-        f"schema digest: {declared['schema']}",
+        f"schema digest: {declaration['schema']}",
     ]
 
 
 def loadings_table(card: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the loadings on a card with their bars: a row for each feature."""
+    """Return the loadings in a card with their error bars, one row per feature."""
     use = card["use"]
     table = pd.DataFrame({"feature": use["features"]})
     for at, (vector, bars) in enumerate(zip(use["loadings"], use["bars"], strict=True), 1):
@@ -444,7 +444,7 @@ def loadings_table(card: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def workbook(card: Mapping[str, Any]) -> bytes:
-    """Return what can be read from a release as a workbook: loadings, variances, what is claimed.
+    """Return a workbook with the results of a release: loadings, variances and the claim.
 
     Raises
     ------
@@ -452,9 +452,9 @@ def workbook(card: Mapping[str, Any]) -> bytes:
         If XlsxWriter is not installed.
     """
     need("xlsxwriter")
-    from xlsxwriter import Workbook  # here: an extra
+    from xlsxwriter import Workbook  # This package is an optional dependency.
 
-    use, claim, held = card["use"], card["claim"], BytesIO()
+    use, claim, file = card["use"], card["claim"], BytesIO()
     readable = use["readable_components"]
     sheets = {
         "loadings": loadings_table(card),
@@ -463,7 +463,7 @@ def workbook(card: Mapping[str, Any]) -> bytes:
                 "component": range(1, len(use["variances"]) + 1),
                 "variance": use["variances"],
                 "±": use["variance_bars"] + [None] * (len(use["variances"]) - card["k"]),
-                "told from noise": [at < readable for at in range(len(use["variances"]))],
+                "distinguished from noise": [at < readable for at in range(len(use["variances"]))],
             }
         ),
         "claim": pd.DataFrame(
@@ -474,48 +474,48 @@ def workbook(card: Mapping[str, Any]) -> bytes:
             }
         ),
     }
-    # a text that begins with = stays a text
-    with Workbook(held, {"in_memory": True, "strings_to_formulas": False}) as book:
+    # Spreadsheet programs must never take a text that begins with = for a formula.
+    with Workbook(file, {"in_memory": True, "strings_to_formulas": False}) as book:
         for name, table in sheets.items():
             sheet = book.add_worksheet(name)
             sheet.write_row(0, 0, list(table.columns))
             for at, row in enumerate(table.astype(object).to_numpy().tolist(), 1):
                 sheet.write_row(at, 0, ["" if pd.isna(cell) else cell for cell in row])
-    return held.getvalue()
+    return file.getvalue()
 
 
 def suspicions(epsilon: float) -> list[dict[str, float]]:
-    """Return what a suspicion may become at most, for a few that somebody may begin with."""
+    """Return the largest possible suspicion after the release, for several prior suspicions."""
     return [{"before": prior, "after": posterior_bound(prior, epsilon)} for prior in PRIORS]
 
 
-def _use(seen: Reading) -> dict[str, Any]:
-    """Return what can be read from a release; components that cannot be have no bars."""
-    # JSON has no NaN
+def _use(reading: Reading) -> dict[str, Any]:
+    """Return the reliable results of a release; unreliable components have no error bars."""
+    # JSON has no NaN, so use null.
     bars, of_variances = (
-        [[None if math.isnan(bar) else bar for bar in found] for found in each.tolist()]
-        for each in (seen.bars.T, seen.variance_bars[np.newaxis])
+        [[None if math.isnan(bar) else bar for bar in bars] for bars in each.tolist()]
+        for each in (reading.bars.T, reading.variance_bars[np.newaxis])
     )
     return {
-        "recovery": seen.recovery,
+        "recovery": reading.recovery,
         "judged_by": "the released numbers",
-        "readable_components": seen.readable,
+        "readable_components": reading.readable,
         "confidence": CONFIDENCE,
-        "features": list(seen.names),
-        "loadings": seen.loadings.T.tolist(),
+        "features": list(reading.names),
+        "loadings": reading.loadings.T.tolist(),
         "bars": bars,
-        "variances": seen.variances.tolist(),
+        "variances": reading.variances.tolist(),
         "variance_bars": of_variances[0],
-        "noise_edge": seen.edge,
-        "centre_unknown": seen.turned,
-        "total_variance": seen.total,
+        "noise_edge": reading.edge,
+        "centre_unknown": reading.turned,
+        "total_variance": reading.total,
     }
 
 
-def _of_ledger(book: Ledger, found: Mapping[str, Any]) -> dict[str, Any]:
+def _of_ledger(book: Ledger, result: Mapping[str, Any]) -> dict[str, Any]:
     contents = book.read()
-    if found["ledger"] is None or found["ledger"]["id"] != contents.identity:
-        raise DpvizError(f"{book.path.name} did not pay for this release.")
+    if result["ledger"] is None or result["ledger"]["id"] != contents.identity:
+        raise DpvizError(f"{book.path.name} has no record of this release.")
     return {
         "file": book.path.name,
         "account": contents.account,
@@ -525,78 +525,78 @@ def _of_ledger(book: Ledger, found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sources(
-    given: str | PathLike[str] | Mapping[int, Sequence[str]] | None, assumptions: int
+    sources: str | PathLike[str] | Mapping[int, Sequence[str]] | None, assumptions: int
 ) -> dict[int, tuple[str, str]]:
-    """Return where from and by whom each assumption is confirmed, by its number."""
-    allowed = f"pairs of source and name by the numbers 1 to {assumptions} of assumptions"
-    wrong = InvalidSetting("sources", allowed, "something else", "--sources")
-    pairs: Any = given
-    if isinstance(given, (str, PathLike)):
-        path = Path(given)
+    """Return the source of each assumption and who confirmed it, by the assumption's number."""
+    rule = f"pairs of source and name, by assumption number from 1 to {assumptions}"
+    wrong = InvalidSetting("sources", rule, "something else", "--sources")
+    pairs: Any = sources
+    if isinstance(sources, (str, PathLike)):
+        path = Path(sources)
         try:
             pairs = strict_json(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise DpvizError(f"{printable(path.name)} cannot be read: {error.strerror}.") from None
         except NamedTwice as error:
-            raise InvalidSetting("sources", allowed, str(error), "--sources") from None
+            raise InvalidSetting("sources", rule, str(error), "--sources") from None
         except ValueError:
             raise wrong from None
-    found = {}
+    by_number = {}
     try:
         for number, (source, by) in dict({} if pairs is None else pairs).items():
-            # JSON has texts for keys, Python may hand numbers over
-            found[int(number)] = (str(source), str(by))
+            # JSON keys are texts, but Python callers may pass numbers.
+            by_number[int(number)] = (str(source), str(by))
     except (TypeError, ValueError):
         raise wrong from None
-    # a number without its assumption would be a confirmation of nothing
-    if not set(found) <= set(range(1, assumptions + 1)):
+    # A number outside the list of assumptions would confirm nothing.
+    if not set(by_number) <= set(range(1, assumptions + 1)):
         raise wrong
-    for source, by in found.values():
+    for source, by in by_number.values():
         one_line("source")(source)
         one_line("name")(by)
-    return found
+    return by_number
 
 
 def _counts(
     table: str | PathLike[str] | Table,
     schema: str | PathLike[str] | Schema,
     sheet: str,
-    found: Mapping[str, Any],
+    result: Mapping[str, Any],
     book: Ledger | None,
 ) -> dict[str, Any]:
-    """Return exact counts of the table's cells: they are for the file, and nobody else."""
-    given = table if isinstance(table, Table) else table_input(fspath(table), sheet)
-    declared = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
-    # another schema would fill and cut other cells than those that were released
-    if declared.digest != found["declared"]["schema"]:
-        raise DpvizError("the release was made under another schema than this one.")
-    # the ledger knows the rows by a salted digest, so that another table is noticed
-    if book is not None and book.fingerprint(content_of(given)) not in book.read().tables:
-        raise DpvizError(f"{book.path.name} is about another table than this one.")
-    return counted(open_records(given, declared).blocks(), declared)
+    """Return exact counts of the table's cells, for the internal copy only."""
+    source = table if isinstance(table, Table) else table_input(fspath(table), sheet)
+    rules = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
+    # With a different schema, other cells would be filled and clipped than in the release.
+    if rules.digest != result["declared"]["schema"]:
+        raise DpvizError("the release was made with a different schema.")
+    # The ledger has a salted digest of the rows, so a different table is detected.
+    if book is not None and book.fingerprint(content_of(source)) not in book.read().tables:
+        raise DpvizError(f"{book.path.name} is about a different table.")
+    return counted(open_records(source, rules).blocks(), rules)
 
 
 def counted(blocks: Iterable[np.ndarray], schema: Schema) -> dict[str, Any]:
-    """Return how many cells a schema fills, by column, and cuts, and how many rows that changes."""
-    rows = cut = changed = 0
-    filled = np.zeros(len(schema.used), dtype=np.int64)
+    """Return how many cells a schema fills (by column) and clips, and how many rows change."""
+    rows = cut = changes = 0
+    fills = np.zeros(len(schema.used), dtype=np.int64)
     low, high, _ = schema.limits.T
     for block in blocks:
-        used = schema.filled(block)
+        rows_read = schema.filled(block)
         gone = ~np.isfinite(block)
         for j, column in enumerate(schema.used):
             gone[:, j] |= np.isin(block[:, j], column.codes)
-        # a missing cell is filled and not cut: each is counted once
+        # A missing cell counts as filled and not also as clipped, so each cell is counted once.
         outside = ~gone & ((block < low) | (block > high))
-        rows += len(used)
-        filled += gone.sum(axis=0)
+        rows += len(rows_read)
+        fills += gone.sum(axis=0)
         cut += int(outside.sum())
-        changed += int((gone | outside).any(1).sum())
-    columns = zip((column.name for column in schema.used), filled.tolist(), strict=True)
+        changes += int((gone | outside).any(1).sum())
+    columns = zip((column.name for column in schema.used), fills.tolist(), strict=True)
     return {
         "rows": rows,
-        "rows_changed": changed,
-        "cells_filled": int(filled.sum()),
+        "rows_changed": changes,
+        "cells_filled": int(fills.sum()),
         "filled_by_column": {name: cells for name, cells in columns if cells},
         "cells_cut": cut,
     }

@@ -1,4 +1,4 @@
-"""The question `check`: whether a mechanism of one's own keeps the contract of all."""
+"""The question `check`: whether a custom mechanism meets the contract."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpviz.studies.options import asks
 
 @dataclass(frozen=True)
 class CheckOptions(Declared):
-    """What is checked."""
+    """Objects and progress of a check."""
 
     mechanism: str | Declared = text(  # noqa: RUF009, a declaration
         None, label="Mechanism", flag="MECHANISM", required=True, objects=True,
@@ -30,7 +30,7 @@ class CheckOptions(Declared):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Checked(Answer):
-    """What every check said, of every variant of every mechanism.
+    """Results of every check of every variant of every mechanism.
 
     Attributes
     ----------
@@ -43,29 +43,29 @@ class Checked(Answer):
         Column("mechanism", type=str, show=NUMBERS),
         Column("check", type=str, show=NUMBERS),
         Column("passed", type=bool, show=NUMBERS),
-        Column("asks", type=str, show=NUMBERS, help="The requirement that is checked."),
+        Column("asks", type=str, show=NUMBERS, help="The requirement."),
         Column("seen", type=str, show=NUMBERS),
         Column("mend", of=lambda one: "" if one.passed else one.mend, type=str, show=NUMBERS,
-               help="How to mend it; empty where it passes."),
+               help="How to meet the requirement; empty if the check passes."),
     )  # fmt: skip
 
     findings: tuple[Finding, ...]
 
     @property
     def status(self) -> int:
-        """1 where a check fails, as a test runner ends."""
+        """Exit status: 1 if a check fails, as for a test runner."""
         return 0 if all(one.passed for one in self.findings) else 1
 
     def summary(self) -> str:
-        """Return the report: what fails, and how to mend it."""
+        """Return the report: the failures, and how to fix them."""
         by_key: dict[str, list[Finding]] = {}
         for one in self.findings:
             by_key.setdefault(one.mechanism.partition("[")[0], []).append(one)
-        return "\n".join(report(found) for found in by_key.values())
+        return "\n".join(report(findings) for findings in by_key.values())
 
 
 @asks(
-    "run the contract suite over a mechanism of your own",
+    "run the contract suite on your own mechanism",
     CheckOptions,
     hints={"mechanism": str | Mechanism | type[Mechanism]},
     prints_to_out=True,
@@ -75,24 +75,24 @@ def check(
     *,
     progress: Callable[[str], None] | None = None,
 ) -> Checked:
-    """Run the contract suite over a mechanism, and say how to mend what fails.
+    """Run the contract suite on a mechanism, and report how to fix failures.
 
     Parameters
     ----------
     mechanism : str, path or Mechanism
-        The path of a Python file, whose every mechanism is checked; a variant; or a mechanism.
+        A Python file, all of whose mechanisms are checked; a variant; or a mechanism.
     progress : callable, optional
-        Told the name of each check before it runs.
+        Function that is called with the name of each check before it runs.
 
     Returns
     -------
     Checked
-        ``summary()`` says what passes and what fails; ``status`` is 1 where a check fails.
+        ``summary()`` lists the checks that pass and that fail; ``status`` is 1 if a check fails.
 
     Raises
     ------
     WrongArgument, InvalidSetting
-        If there is no such file or mechanism, or the file defines none.
+        If there is no such file or mechanism, or the file defines no mechanism.
 
     See Also
     --------
@@ -100,8 +100,8 @@ def check(
 
     Notes
     -----
-    The contract tests of the repository run the same checks. They look for a claim that is false
-    by a search over neighbours and by a short audit; that they find nothing is no proof.
+    The contract tests of the repository run the same checks. A search over neighbouring tables and
+    a short audit look for false claims; to find no false claim is not a proof.
 
     Examples
     --------
@@ -109,23 +109,23 @@ def check(
     >>> print(dpviz.check("gaussian").summary())
     gaussian: 27 of 27 checks pass.
     """
-    found = [finding for one in _chosen(mechanism) for finding in
+    findings = [finding for one in _mechanisms_of(mechanism) for finding in
              check_mechanism(one, progress=progress).findings]  # fmt: skip
-    return Checked(tuple(found))
+    return Checked(tuple(findings))
 
 
-def _chosen(given: Any) -> list[Mechanism | type[Mechanism]]:
-    """Return what is to be checked."""
-    if isinstance(given, Mechanism):
-        return [given]
-    if not isinstance(given, (str, PathLike)):
-        kind = type(given).__name__[:40]
+def _mechanisms_of(item: Any) -> list[Mechanism | type[Mechanism]]:
+    """Return the mechanisms that the checks will test."""
+    if isinstance(item, Mechanism):
+        return [item]
+    if not isinstance(item, (str, PathLike)):
+        kind = type(item).__name__[:40]
         raise WrongArgument(f"mechanism must be a Python file or a mechanism; got {kind}.")
-    written = fspath(given)
-    if not written.endswith(".py"):
-        return [parse_variant(written)]
-    found = mechanisms_among(of_module(plugin_module(str(Path(written).resolve()))))
-    if not found:
-        allowed = "a Python file that defines a mechanism"
-        raise InvalidSetting("mechanism", allowed, Path(written).name, "MECHANISM")
-    return list(found)
+    path = fspath(item)
+    if not path.endswith(".py"):
+        return [parse_variant(path)]
+    mechanisms = mechanisms_among(of_module(plugin_module(str(Path(path).resolve()))))
+    if not mechanisms:
+        rule = "a Python file that defines a mechanism"
+        raise InvalidSetting("mechanism", rule, Path(path).name, "MECHANISM")
+    return list(mechanisms)

@@ -1,4 +1,4 @@
-"""The question `claims`: which promises hold, of every mechanism and under every relation."""
+"""The question `claims`: which privacy claims hold, by mechanism and neighbouring relation."""
 
 from __future__ import annotations
 
@@ -20,51 +20,51 @@ from dpviz.studies import Answer
 from dpviz.studies.columns import NUMBERS, Column, of_pair, printed
 from dpviz.studies.options import asks, variants
 
-_TRIALS = 10_000  # fewer than a single audit's, so that the whole table takes minutes
+_TRIALS = 10_000  # A single audit has more releases; with fewer, a table takes minutes.
 
-# A claim is audited at the first of these at which the mechanism runs at all.
+# Each claim is audited at the first of these epsilons at which its mechanism can run.
 _EPSILONS = (1.0, 0.5, 0.1)
 
 
 @dataclass(frozen=True)
 class ClaimsOptions(Declared):
-    """How hard to try."""
+    """Mechanisms, seed and number of releases per audit."""
 
     mechanisms: tuple[str | Declared, ...] = inherit(
-        Settings, "mechanisms", help="Whose claims; repeatable. Default: all."
+        Settings, "mechanisms", help="Mechanism to check; repeatable. Default: all."
     )
-    seed: int = inherit(AuditOptions, "seed", help="Same seed, same table.")
+    seed: int = inherit(AuditOptions, "seed", help="The same seed gives the same table.")
     trials: int = inherit(
-        AuditOptions, "trials", default=_TRIALS, low=LEAST_TRIALS, help="Draws of each audit."
+        AuditOptions, "trials", default=_TRIALS, low=LEAST_TRIALS, help="Releases per audit."
     )
 
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One row: one mechanism under one relation.
+    """One row of the answer: one mechanism under one neighbouring relation.
 
     Attributes
     ----------
     mechanism, label, paper : str
-        Key, display name and source.
+        Key, display name and source of the mechanism.
     relation : str
     claimed_epsilon, claimed_delta : float or None
-        What the source promises at the audited setting; None where it promises nothing.
+        Claim of the source at the audited setting; None if the source promises nothing.
     status : str
-        What is known of the claim, from its proof or its refutation.
+        Status of the claim, from its proof or its refutation.
     why : str
-        The sentence behind the status.
+        The evidence for the claim's status.
     evidence : str
-        ``exact`` where an exact account settles the verdict, ``measured`` where draws do, ``none``
-        where the mechanism cannot run.
+        ``exact`` if exact accounting decides the verdict, ``measured`` if simulated releases do,
+        ``none`` if the mechanism cannot run.
     verdict : str
-        The audit's: ``refuted``, ``consistent`` or ``tight``; empty where it cannot run.
+        The audit's verdict: ``refuted``, ``consistent`` or ``tight``; empty if it cannot run.
     epsilon_lower, delta_lower, at_epsilon : float or None
-        The audit's bounds.
+        The bounds that the audit found.
     found : str
-        The audit's sentence, or why there is none.
+        The audit's evidence, or the reason why there is no audit.
     command : str
-        What recomputes the row.
+        Command that computes the row again.
     """
 
     mechanism: str
@@ -86,7 +86,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claims(Answer):
-    """What is promised, what is known and what an audit saw, of each mechanism and relation.
+    """The claim, its status and its audit, for each mechanism and neighbouring relation.
 
     Attributes
     ----------
@@ -116,32 +116,32 @@ class Claims(Answer):
     found: list[ClaimRow]
 
     def summary(self) -> str:
-        """Return how many claims there are of each status, and how many an audit refutes."""
+        """Return the number of claims with each status, and the number that an audit refutes."""
         counts = Counter(row.status for row in self.found)
-        listed = ", ".join(f"{number} {status}" for status, number in counts.items())
-        refuted = sum(row.verdict == "refuted" for row in self.found)
-        return f"{len(self.found)} claims: {listed}; an audit refutes {refuted} of them."
+        words = ", ".join(f"{number} {status}" for status, number in counts.items())
+        number_refuted = sum(row.verdict == "refuted" for row in self.found)
+        return f"{len(self.found)} claims: {words}; audits refute {number_refuted} claims."
 
     def printed(self) -> str:
-        """Return the table alone."""
+        """Return only the table as the printed text."""
         return printed(self.columns, self.found)
 
 
 @asks(
-    "audit every mechanism under every relation",
+    "audit every mechanism under every neighbouring relation",
     ClaimsOptions,
     prints_to_out=True,
     command="audit all",
 )
 def claims(*, progress: Callable[[int, int, str], None] | None = None, **options: Any) -> Claims:
-    """Audit the claim of every mechanism under every relation.
+    """Audit the claim of every mechanism under every neighbouring relation.
 
     Parameters
     ----------
     progress : callable, optional
-        Told (done, total, name) before each row.
+        Function that is called with (done, total, name) before each row.
     **options
-        How hard to try.
+        Mechanisms, seed and number of releases per audit.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def claims(*, progress: Callable[[int, int, str], None] | None = None, **options
     Raises
     ------
     WrongArgument, InvalidSetting
-        If an argument is none of these, or is out of its range.
+        If an argument is unknown, or is out of its range.
 
     See Also
     --------
@@ -160,8 +160,8 @@ def claims(*, progress: Callable[[int, int, str], None] | None = None, **options
 
     Notes
     -----
-    A claim is audited at the first of epsilon 1, 0.5 and 0.1 at which its mechanism runs. All of
-    them take minutes.
+    A claim is audited at the first of epsilon 1, 0.5 and 0.1 at which its mechanism can run. An
+    audit of all mechanisms takes minutes.
 
     Examples
     --------
@@ -170,34 +170,33 @@ def claims(*, progress: Callable[[int, int, str], None] | None = None, **options
     >>> found.table()[["relation", "status"]].iloc[0].tolist()
     ['replace', 'refuted']
     """
-    # one variant or several, as text or objects: as everywhere
     if "mechanisms" in options:
         options["mechanisms"] = variants(options["mechanisms"])
-    chosen = ClaimsOptions(**options)
-    named = parse_variants(chosen.mechanisms) if chosen.mechanisms else every_mechanism()
-    each = list(product(named, Relation))
+    choices = ClaimsOptions(**options)
+    mechanisms = parse_variants(choices.mechanisms) if choices.mechanisms else every_mechanism()
+    each = list(product(mechanisms, Relation))
     rows = []
-    for done, (mechanism, relation) in enumerate(each):
+    for place, (mechanism, relation) in enumerate(each):
         if progress is not None:
-            progress(done, len(each), f"{mechanism.text}, {relation}")
-        rows.append(_row(mechanism, relation, chosen))
+            progress(place, len(each), f"{mechanism.text}, {relation}")
+        rows.append(_row(mechanism, relation, choices))
     return Claims(rows)
 
 
 def _row(mechanism: Mechanism, relation: Relation, options: ClaimsOptions) -> ClaimRow:
-    """Return what is claimed, known and seen of one mechanism under one relation."""
+    """Return the claim, status and audit of one mechanism under one neighbouring relation."""
     problem = Problem(DEFAULT_N, DEFAULT_D, DEFAULT_K, relation, Domain.ball(DEFAULT_D))
     budgets = [default_budget(mechanism, epsilon) for epsilon in _EPSILONS]
     reasons = [mechanism.why_not(problem, one) for one in budgets]
     runs = [one for one, reason in zip(budgets, reasons, strict=True) if reason is None]
     budget = runs[0] if runs else budgets[0]
     seed, trials = options.seed, options.trials
-    found = None
+    result = None
     if runs:
-        found = audit(mechanism, budget, relation=relation, seed=seed, trials=trials)
+        result = audit(mechanism, budget, relation=relation, seed=seed, trials=trials)
     claim = mechanism.claim(problem, budget)
     status = mechanism.status(problem, budget)
-    evidence = "none" if found is None else "measured" if found.exact is None else "exact"
+    evidence = "none" if result is None else "measured" if result.exact is None else "exact"
     return ClaimRow(
         mechanism=mechanism.text,
         label=mechanism.label,
@@ -208,10 +207,10 @@ def _row(mechanism: Mechanism, relation: Relation, options: ClaimsOptions) -> Cl
         status=str(status.verdict),
         why=status.evidence,
         evidence=evidence,
-        verdict="" if found is None else str(found.verdict),
-        epsilon_lower=of_pair(found, "epsilon_lower"),
-        delta_lower=of_pair(found, "delta_lower"),
-        at_epsilon=of_pair(found, "at_epsilon"),
-        found=f"cannot be audited here: {reasons[0]}" if found is None else found.evidence,
+        verdict="" if result is None else str(result.verdict),
+        epsilon_lower=of_pair(result, "epsilon_lower"),
+        delta_lower=of_pair(result, "delta_lower"),
+        at_epsilon=of_pair(result, "at_epsilon"),
+        found=f"cannot be audited here: {reasons[0]}" if result is None else result.evidence,
         command=audit_command(mechanism, problem, budget, trials=trials, seed=seed),
     )

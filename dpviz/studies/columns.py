@@ -1,8 +1,8 @@
-"""A table's columns, each declared once: tables, JSON, print, pages and papers walk the same tuple.
+"""Columns of tables, each declared once for tables, JSON, print, pages and papers.
 
-`frame` makes the table (and its CSV), `as_json` the JSON, `printed` the text of a terminal,
-`typeset` the cells of a paper; a page's grid asks a column for `Column.on_page`. What a cell holds
-says how it is written: a mechanism, a status, a number with its kind, the summary of draws.
+`frame` creates the table (and its CSV), `as_json` the JSON, `printed` the text of a terminal,
+`typeset` the cells of a paper; a page's grid calls `Column.on_page`. The type of a value determines
+how it is written: a mechanism, a status, a number with its kind, or a summary of releases.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from dpviz.report.sentences.phrases import text_table
 Number = float | None
 NUMERIC = (float, Number)
 Share = NewType("Share", float)
-"""A number of which 1 is all: pages write it in per cent."""
+"""A share, for which 1 is the whole; pages show it in per cent."""
 Sentence = NewType("Sentence", str)
-"""A text as long as a sentence: wide, and last, in a page's grid."""
+"""A text as long as a sentence, which a page's grid shows in a wide column at the end."""
 
 EVERYWHERE = frozenset({"table", "json", "print", "page", "paper"})
 NUMBERS = frozenset({"table", "json"})
-"""Where a column is seen that is for programs alone."""
+"""Outputs that show columns for programs only."""
 
 ABSENT: Any = object()
-"""What a row has in a column that does not apply to it."""
+"""Value of a column that does not apply to the row."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +60,21 @@ class Column:
     Attributes
     ----------
     name : str
-        In tables, JSON and print.
+        Name of the column in tables, JSON and print.
     label : str
-        Heading on pages and in papers; made of the name if not said.
+        Heading on pages and in papers; by default derived from the name.
     of : callable, optional
-        Row to what stands there; the row's attribute or entry of this name if not said.
+        Function from a row to its value; by default the attribute or entry with the column's name.
     digits : int
-        Of a number, where it is read.
+        Number of digits that people read.
     help : str
-        What it is, in a sentence: on pages and in the schema.
+        Explanation in one sentence, for pages and the schema.
     show : set of str
-        Where it is seen: of table, json, print, page and paper.
+        Outputs that show the column: some of table, json, print, page and paper.
     type : type
-        Of what stands there in JSON.
+        Type of the column's values in JSON.
     kind : Kind, optional
-        What its numbers are, where the numbers do not say it themselves.
+        Kind of the column's numbers, if the numbers do not carry a kind.
     """
 
     name: str
@@ -88,21 +88,21 @@ class Column:
 
     @property
     def heading(self) -> str:
-        """What stands above it on a page and in a paper."""
+        """The heading on a page and in a paper."""
         return self.label or self.name.replace("_", " ").capitalize()
 
     def value(self, row: Any) -> Any:
-        """Return what a row has here: a number of a kind with its kind."""
+        """Return a row's value in this column; a number is returned with its kind."""
         if self.of is not None:
-            found = self.of(row)
+            value = self.of(row)
         else:
-            found = row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
-        if self.kind is not None and isinstance(found, (int, float)):
-            return Quantity(found, self.kind)
-        return found
+            value = row[self.name] if isinstance(row, Mapping) else getattr(row, self.name)
+        if self.kind is not None and isinstance(value, (int, float)):
+            return Quantity(value, self.kind)
+        return value
 
     def on_page(self, row: Any) -> Any:
-        """Return what a page's grid holds: labels and marks for people, numbers to sort by."""
+        """Return the value for a page's grid: labels and marks for people, numbers for sorting."""
         match self.value(row):
             case Mechanism() as mechanism:
                 return mechanism.label
@@ -115,14 +115,14 @@ class Column:
 
 
 def of_pair(pair: Any, name: str) -> Any:
-    """Return an attribute of what may not be there: of a claim that is not made."""
+    """Return an attribute of an object, or None if the object, such as a claim, is missing."""
     return None if pair is None else getattr(pair, name)
 
 
 def seen(columns: Iterable[Column], place: str, rows: Sequence[Any]) -> list[Column]:
-    """Return the columns that are seen in a place, but those that apply to no row.
+    """Return the columns that an output shows, except columns that apply to no row.
 
-    In a paper, whose tables have no dashes, a column has to apply to every row.
+    In a paper, a column must apply to every row, because its tables have no dashes.
     """
     some = all if place == "paper" else any
     return [
@@ -134,7 +134,7 @@ def seen(columns: Iterable[Column], place: str, rows: Sequence[Any]) -> list[Col
 
 
 def plain(value: Any) -> Any:
-    """Return what a program reads: a text, a number or None."""
+    """Return a value for programs: a text, a number or None."""
     match value:
         case Mechanism():
             return value.text
@@ -152,12 +152,12 @@ def plain(value: Any) -> Any:
 
 
 def frame(columns: Sequence[Column], rows: Sequence[Any], place: str = "table") -> pd.DataFrame:
-    """Return the table of rows."""
+    """Return the rows as a data frame."""
     return pd.DataFrame(
         {
             column.name: pd.Series(
                 [_cell(column, row) for row in rows],
-                # a column of nothing but gaps would hold objects
+                # Set the type, because a column of missing values would otherwise hold objects.
                 dtype=float if column.type in NUMERIC else None,
             )
             for column in seen(columns, place, rows)
@@ -166,28 +166,28 @@ def frame(columns: Sequence[Column], rows: Sequence[Any], place: str = "table") 
 
 
 def _cell(column: Column, row: Any) -> Any:
-    found = plain(column.value(row))
-    # a list is words; of no type of its own, what one column of a file can hold
+    value = plain(column.value(row))
+    # Join a list into one text and write mixed types as text, because a file stores texts.
     return (
-        "; ".join(found)
-        if isinstance(found, tuple)
-        else str(found)
+        "; ".join(value)
+        if isinstance(value, tuple)
+        else str(value)
         if column.type is Any
-        else found
+        else value
     )
 
 
-# Printed and typeset ------------------------------------------------------------------------------
+# Printed and typeset tables -----------------------------------------------------------------------
 
 
 def printed(columns: Sequence[Column], rows: Sequence[Any]) -> str:
-    """Return the table as a terminal shows it, in columns of equal width."""
-    shown = seen(columns, "print", rows)
-    cells = [[_printed(column.value(row), column.digits) for column in shown] for row in rows]
-    return text_table([column.name for column in shown], cells)
+    """Return the table as text for a terminal, in columns of equal width."""
+    visible = seen(columns, "print", rows)
+    cells = [[_text_of(column.value(row), column.digits) for column in visible] for row in rows]
+    return text_table([column.name for column in visible], cells)
 
 
-def _printed(value: Any, digits: int) -> str:
+def _text_of(value: Any, digits: int) -> str:
     if isinstance(value, Quantity) and not _missing(value.value):
         return value.cell
     match plain(value):
@@ -212,7 +212,7 @@ def _missing(value: Any) -> bool:
 
 
 def typeset(columns: Sequence[Column], rows: Sequence[Any]) -> tuple[list[str], list[list[str]]]:
-    """Return head and cells of a paper's table, as LaTeX."""
+    """Return the head and the cells of a paper's table, in LaTeX."""
     from dpviz.report.paper import cited, latex, with_error
 
     def cell(value: Any, digits: int) -> str:
@@ -230,33 +230,33 @@ def typeset(columns: Sequence[Column], rows: Sequence[Any]) -> tuple[list[str], 
                 return f"${parseable(value, digits)}$"
         return "--" if _missing(value) else latex(str(value))
 
-    shown = seen(columns, "paper", rows)
-    head = [latex(column.heading).replace("epsilon", r"$\varepsilon$") for column in shown]
-    return head, [[cell(column.value(row), column.digits) for column in shown] for row in rows]
+    visible = seen(columns, "paper", rows)
+    head = [latex(column.heading).replace("epsilon", r"$\varepsilon$") for column in visible]
+    return head, [[cell(column.value(row), column.digits) for column in visible] for row in rows]
 
 
-# JSON ---------------------------------------------------------------------------------------------
+# Tables as JSON data ------------------------------------------------------------------------------
 
 
 ASIDE = "aside"
-"""Of a field of an answer, ``Annotated[X, ASIDE]``: evidence that is no part of its JSON."""
+"""Mark of a field, ``Annotated[X, ASIDE]``, that is evidence outside the answer's JSON."""
 
 
 @cache
 def fields_of(kind: type) -> dict[str, Any]:
     """Return the fields that a dataclass has in JSON, and their types."""
     types = get_type_hints(kind, include_extras=True)
-    known = {field.name: types[field.name] for field in dataclasses.fields(kind)}
-    return {name: one for name, one in known.items() if columns_in(one) != ASIDE}
+    kinds = {field.name: types[field.name] for field in dataclasses.fields(kind)}
+    return {name: one for name, one in kinds.items() if columns_in(one) != ASIDE}
 
 
 def key_of(name: str) -> str:
-    """Return the key of a field in JSON: a field that would hide a method ends with a line."""
+    """Return the JSON key of a field, without the underscore of names that would hide a method."""
     return name.rstrip("_")
 
 
 def columns_in(kind: Any) -> Any:
-    """Return the columns by which a type is written, or what else it is annotated with."""
+    """Return the columns that write a type, or the type's other annotation."""
     return get_args(kind)[1] if get_origin(kind) is Annotated else None
 
 
@@ -266,20 +266,20 @@ def record(columns: Iterable[Column], row: Any) -> dict[str, Any]:
     return {
         column.name: as_json(value, column.type)
         for column, value in cells
-        # what does not apply is null, unless the key itself may be left out
+        # If a value does not apply, write null or omit the key, if it may be omitted.
         if value is not ABSENT or get_origin(column.type) is not NotRequired
     }
 
 
 def as_json(value: Any, kind: Any = Any) -> Any:
-    """Return a value as JSON data: dataclasses by their fields, what has columns by these.
+    """Return a value as JSON data: dataclasses by fields, annotated values by columns.
 
     Parameters
     ----------
     value : object
     kind : type
-        What it is declared as; ``Annotated[X, columns]`` for rows, or an object, with columns, and
-        ``Annotated[X, Y]`` for what is Y in JSON.
+        Declared type: ``Annotated[X, columns]`` for rows or an object with columns, and
+        ``Annotated[X, Y]`` for a value that is Y in JSON.
     """
     if value is None or value is ABSENT:
         return None
@@ -297,40 +297,40 @@ def as_json(value: Any, kind: Any = Any) -> Any:
         return [record(columns, row) for row in value] if several else record(columns, value)
     if isinstance(value, Settings):
         return without_paths(value).to_json()
-    found = plain(value)
-    if dataclasses.is_dataclass(found) and not isinstance(found, type):
+    data = plain(value)
+    if dataclasses.is_dataclass(data) and not isinstance(data, type):
         return {
-            name: as_json(getattr(found, name), one) for name, one in fields_of(type(found)).items()
+            name: as_json(getattr(data, name), one) for name, one in fields_of(type(data)).items()
         }
-    if isinstance(found, np.ndarray):
-        return found.tolist()
-    if isinstance(found, pd.DataFrame):
-        return found.to_dict("list" if origin is dict else "records")
-    if isinstance(found, Mapping):
+    if isinstance(data, np.ndarray):
+        return data.tolist()
+    if isinstance(data, pd.DataFrame):
+        return data.to_dict("list" if origin is dict else "records")
+    if isinstance(data, Mapping):
         return {str(key): as_json(item, inside[-1] if inside else Any)
-                for key, item in found.items()}  # fmt: skip
-    if isinstance(found, (list, tuple)):
-        return [as_json(item, inside[0] if inside else Any) for item in found]
-    return found
+                for key, item in data.items()}  # fmt: skip
+    if isinstance(data, (list, tuple)):
+        return [as_json(item, inside[0] if inside else Any) for item in data]
+    return data
 
 
-# Objects that several answers hold ----------------------------------------------------------------
+# Objects that several answers contain -------------------------------------------------------------
 
 
 PAIR = (
     Column("epsilon", of=lambda pair: pair[0]),
     Column("delta", of=lambda pair: pair[1]),
 )
-"""A budget that is a pair of numbers."""
+"""Columns of a budget, a pair of numbers."""
 
 SOURCED = (
     Column("epsilon"),
     Column("delta"),
-    Column("kind", of=lambda spent: spent.cost.kind, type=Literal["measurement", "upper bound"],
-           help="Of epsilon: some neighbours cost as much, or no pair costs more."),
-    Column("source", type=str, help="How it was computed, in words."),
+    Column("kind", of=lambda loss: loss.cost.kind, type=Literal["measurement", "upper bound"],
+           help="Kind of epsilon: exact (some neighbours reach it) or upper bound."),
+    Column("source", type=str, help="How epsilon was computed."),
 )  # fmt: skip
-"""What is spent (`dpviz.accounting.accounting.Spent`), and by which account."""
+"""Columns of a privacy loss (`dpviz.accounting.accounting.Spent`), and how it was computed."""
 
 SKIPPED = (Column("mechanism", type=str), Column("reason", type=str))
-"""A mechanism that was left out."""
+"""Columns of a mechanism that was left out."""

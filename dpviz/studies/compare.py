@@ -72,19 +72,19 @@ if TYPE_CHECKING:
     from dpviz.studies.board import Board
 
 
-# of a picture: more would hide each other
+# This is the maximum number of points in a chart, because more points would hide each other.
 _POINTS = 300
 _FIGURES = ("spectrum", "distance", "projection", "published")
 
 
 @dataclass(frozen=True)
 class Looked:
-    """The table that was looked at.
+    """Columns of the analysed table.
 
     Attributes
     ----------
     row_bound : float or None
-        The longest row in the data's units; null where none is bounded.
+        Return the row-norm bound in the data's units; null if rows are not bounded.
     """
 
     name: str
@@ -96,16 +96,16 @@ class Looked:
 
 @dataclass(frozen=True)
 class Exact:
-    """The analysis without privacy.
+    """The analysis without privacy, for comparison.
 
     Attributes
     ----------
     eigenvalues : list of float
-        Of A, in squared row bounds, descending.
+        Eigenvalues of A, in squared row-norm bounds, descending.
     captured : float
-        By the best k components.
+        Variance that the best k components capture.
     captured_total : float
-        The same as a share of all variance.
+        Value of ``captured`` as a share of the total variance.
     """
 
     eigenvalues: list[float]
@@ -115,7 +115,7 @@ class Exact:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One mechanism of a comparison: what ran, and what came of it."""
+    """One mechanism of a comparison: its variant, and its result."""
 
     comparison: Comparison
     cell: Cell
@@ -123,11 +123,11 @@ class Side:
 
 
 def _account(side: Side) -> Any:
-    """Return the account of a whole chain, or None where no epsilon describes it."""
+    """Return the accounting of a whole chain, or None if no epsilon describes it."""
     if side.cell.private is None:
         return ABSENT
     cell = side.cell
-    # a release that no epsilon describes, such as one without noise, has no account
+    # Some releases, such as one without noise, have no epsilon, so they have no privacy accounting.
     try:
         view = account_view(cell.mechanism, cell.problem, cell.budget, private=cell.private)
     except CannotRun:
@@ -138,25 +138,25 @@ def _account(side: Side) -> Any:
 MEASURED = (
     Column("mean", type=float),
     Column("se", "Standard error", digits=2,
-           help="Standard error of the mean; null with one draw."),
+           help="Standard error of the mean; null with one simulated release."),
     *(
         Column(end, label, type=float,
-               help="The central 95 % of the simulated releases: a range, not an interval of the "
+               help="End of the range of the central 95 % of the releases; not an interval of the "
                     "mean.")
-        for end, label in (("low", "Low (2.5 % of the draws)"), ("high", "High (97.5 %)"))
+        for end, label in (("low", "Low (2.5 % of releases)"), ("high", "High (97.5 %)"))
     ),
     Column("kind", of=lambda summary: Kind.MEASUREMENT, type=Literal["measurement"],
            show=frozenset({"json"})),
 )  # fmt: skip
-"""A metric over the draws."""
+"""Columns of a metric over the releases."""
 
 SPENT = (
     *SOURCED,
-    Column("exact", type=bool, help="Whether it is no less either."),
-    Column("delta_at_claimed_epsilon", of=lambda spent: spent.delta_at_epsilon,
-           help="Delta at the epsilon that is claimed, where it is known."),
+    Column("exact", type=bool, help="Whether epsilon is also the exact loss."),
+    Column("delta_at_claimed_epsilon", of=lambda loss: loss.delta_at_epsilon,
+           help="Actual delta at the claimed epsilon, if it is known."),
 )  # fmt: skip
-"""What a mechanism spends."""
+"""Columns of a mechanism's privacy loss."""
 
 _JSON, _READ = frozenset({"json"}), EVERYWHERE - {"json"}
 _IN_TABLE, _ON_PAGE = frozenset({"table"}), frozenset({"table", "page"})
@@ -175,13 +175,13 @@ COMPARED = (
            type=dict[str, Any]),
     Column("aims_at", of=lambda side: side.result.aim, type=str, show=NUMBERS),
     Column("bias", of=lambda side: side.result.bias, show=NUMBERS,
-           help="Recovery without noise; null where nothing is aimed at."),
+           help="Recovery without noise; null if the mechanism aims at nothing."),
     Column("components_found", of=lambda side: side.comparison.components_found(side.result),
            type=int | None, show=_JSON,
-           help="How many components a noisy matrix is expected to show."),
+           help="Expected number of components that the noisy matrix reveals."),
     Column("account", of=_account, show=_JSON, type=NotRequired[Account | None],
-           help="Preparation and release together, if the preparation uses part of the budget."),
-    # the same in tables, a number a column
+           help="Privacy loss of the whole pipeline, if preparation uses part of the budget."),
+    # These columns repeat the values for tables, with one number per column.
     Column("claimed_epsilon", of=lambda side: of_pair(side.result.claimed, "epsilon"), digits=3,
            show=_ON_PAGE),
     Column("claimed_delta", of=lambda side: of_pair(side.result.claimed, "delta"), show=_IN_TABLE),
@@ -190,9 +190,9 @@ COMPARED = (
     Column("spent_delta", of=lambda side: of_pair(side.result.spent, "delta"), show=_IN_TABLE),
     Column("delta_at_claimed_epsilon", digits=2, show=_ON_PAGE,
            of=lambda side: of_pair(side.result.spent, "delta_at_epsilon"),
-           help="The delta that a release really gives at the epsilon it claims."),
+           help="The actual delta of a release at its claimed epsilon."),
 )  # fmt: skip
-"""Of a mechanism in a comparison; `measures` of each metric stand behind them."""
+"""Columns of a mechanism in a comparison; the `measures` of each metric come after them."""
 
 
 def _end(key: str, end: str, side: Side) -> Any:
@@ -200,9 +200,9 @@ def _end(key: str, end: str, side: Side) -> Any:
 
 
 def measures(metric: Metric) -> tuple[Column, ...]:
-    """Return the columns of a metric: its mean, and the ends of the central 95 % of the draws."""
+    """Return the columns of a metric: its mean, and both ends of its central 95 %."""
     key, arrow = metric.key, {"higher": " ↑", "lower": " ↓"}.get(metric.better, "")
-    # a paper's page is narrow: the first metrics, and those that a caller brought
+    # A page of a paper is narrow, so show only the main metrics and the caller's custom metrics.
     in_paper = key in FRAME_METRICS or key not in METRICS
     return (
         Column(key, metric.label + arrow, lambda side: side.result.summaries.get(key, ABSENT),
@@ -218,16 +218,16 @@ def measures(metric: Metric) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Compared(Answer):
-    """Mechanisms side by side in one setting.
+    """Results of mechanisms side by side in one setting.
 
     Attributes
     ----------
     assumed_public : tuple of str
-        What is taken for public, in words.
+        Values assumed to be public, in words.
     comparison : dpviz.simulation.compare.Comparison
-        Every draw: metrics, eigenvalues, components.
+        Results of every simulated release: metrics, eigenvalues, components.
     metrics : dict of str to Metric
-        What was measured.
+        Names of the measured metrics.
     """
 
     figures: ClassVar[tuple[str, ...]] = (*_FIGURES, *METRICS)
@@ -245,50 +245,53 @@ class Compared(Answer):
     metrics: Annotated[Mapping[str, Metric], ASIDE]
 
     @classmethod
-    def of(cls, found: Comparison, metrics: Mapping[str, Metric] | None = None) -> Compared:
-        """Return the answer that a comparison is; of all metrics unless some are given."""
+    def of(cls, comparison: Comparison, metrics: Mapping[str, Metric] | None = None) -> Compared:
+        """Return the answer for a comparison, with all metrics unless the caller names some."""
         metrics = METRICS if metrics is None else metrics
-        prepared, best = found.prepared, optimum(found.prepared.reference, found.problem.k)
+        prepared, best = (
+            comparison.prepared,
+            optimum(comparison.prepared.reference, comparison.problem.k),
+        )
         bound = prepared.row_bound if prepared.domain.bounded else None
         reference = prepared.reference
         answer = cls(
             Looked(prepared.name, prepared.n, prepared.d, bound, prepared.domain.kind),
-            found.assumed_public,
+            comparison.assumed_public,
             tuple(prepared.notes),
-            replace(found.settings, delta=found.budget.delta),
+            replace(comparison.settings, delta=comparison.budget.delta),
             Exact(reference.eigenvalues.tolist(), best, best / reference.total),
-            tuple(Side(found, cell, result)
-                  for cell, result in zip(found.plan.cells, found.results, strict=True)),
-            found.skipped,
-            found,
+            tuple(Side(comparison, cell, result)
+                  for cell, result in zip(comparison.plan.cells, comparison.results, strict=True)),
+            comparison.skipped,
+            comparison,
             metrics,
         )  # fmt: skip
-        # a figure of each metric that was measured, one's own too
+        # Each measured metric has a figure, and so does each custom metric.
         object.__setattr__(answer, "figures", (*_FIGURES, *metrics))
         return answer
 
     def all_columns(self) -> tuple[Column, ...]:
-        """Return the columns of the table, those of each metric last."""
+        """Return the columns of the table, with the columns of each metric at the end."""
         return (*self.columns, *(c for metric in self.metrics.values() for c in measures(metric)))
 
     def _looked_at(self) -> Measured:
         return self.comparison.prepared
 
     def summary(self) -> str:
-        """Return the verdict, what was analysed, what was left out and what is assumed public."""
-        found = self.comparison
-        lines = [explore.verdict(found), explore.facts(found), *found.prepared.notes]
-        lines += left_out(found.skipped)
-        lines.append("Assumed public: " + "; ".join(found.assumed_public) + ".")
+        """Return the verdict, the table, the omitted mechanisms and the public assumptions."""
+        comparison = self.comparison
+        lines = [explore.verdict(comparison), explore.facts(comparison), *comparison.prepared.notes]
+        lines += left_out(comparison.skipped)
+        lines.append("Assumed public: " + "; ".join(comparison.assumed_public) + ".")
         return "\n".join(lines)
 
     def printed(self) -> str:
-        """Return the setting, what is assumed public and the means, as the command prints them."""
-        found = self.comparison
-        prepared, budget, problem = found.prepared, found.budget, found.problem
-        bound = f"row bound {numeral(prepared.row_bound, 4)}"
+        """Return the setting, the public assumptions and the means, as the command prints them."""
+        comparison = self.comparison
+        prepared, budget, problem = comparison.prepared, comparison.budget, comparison.problem
+        bound = f"row-norm bound {numeral(prepared.row_bound, 4)}"
         if not prepared.domain.bounded:
-            # an unbounded domain has a longest row too, and it bounds nothing
+            # An unbounded domain has no row-norm bound, because the longest row is not a bound.
             bound = "no row-norm bound"
         person = problem.unit is Unit.PERSON
         whose = f", for a person with {rows_words(problem.together)}" if person else ""
@@ -297,13 +300,13 @@ class Compared(Answer):
             f"{bound}; epsilon {numeral(budget.epsilon, 6)}, "
             f"delta {numeral(budget.delta, 6)}, k {problem.k}, {problem.relation}{whose}",
             *(f"note: {note}" for note in prepared.notes),
-            "assumed public: " + "; ".join(found.assumed_public),
+            "assumed public: " + "; ".join(comparison.assumed_public),
             "",
         ]
         lines.append(printed(self.all_columns(), self.results))
-        hinted = [result for result in found.results if result.hint is not None]
-        lines += [f"{result.mechanism.text} {result.hint}" for result in hinted]
-        lines += left_out(found.skipped)
+        with_hint = [result for result in comparison.results if result.hint is not None]
+        lines += [f"{result.mechanism.text} {result.hint}" for result in with_hint]
+        lines += left_out(comparison.skipped)
         return "\n".join(lines)
 
     def draws(self) -> pd.DataFrame:
@@ -311,16 +314,16 @@ class Compared(Answer):
         return self.comparison.table()
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw the mechanisms side by side.
+        """Plot the mechanisms side by side.
 
         Parameters
         ----------
         name : str, optional
-            ``spectrum`` (the default): noisy eigenvalues against the true ones; ``distance``: of
-            each draw's subspace from the true one; ``projection``: the 2-D picture of the first
-            draw; ``published``: what may be published of it at this epsilon, axes and points
-            together, where a claim holds; or a metric of `dpviz.core.metrics.METRICS`: its mean
-            and the central 95 % of draws.
+            ``spectrum`` (the default): noisy eigenvalues against true ones; ``distance``: distance
+            of each released subspace from the true subspace; ``projection``: the 2-D projection of
+            the first release; ``published``: the map that may be published at this epsilon, axes
+            and points together, if a claim holds; or a metric of `dpviz.core.metrics.METRICS`: its
+            mean and the central 95 % of releases.
 
         Returns
         -------
@@ -329,46 +332,48 @@ class Compared(Answer):
         Raises
         ------
         InvalidSetting
-            If there is no figure of that name, or the picture needs rows that are not in memory.
+            If there is no figure of this name, or the chart needs rows that are not in memory.
         """
-        name = self._named(name)
+        name = self._figure_name(name)
         from dpviz.report.figures import side_by_side
         from dpviz.report.figures.distance import distance_figure
         from dpviz.report.figures.theme import panels
 
-        found = self.comparison
-        shown = panels(found.results)
-        prepared, problem = found.prepared, found.problem
+        comparison = self.comparison
+        variants = panels(comparison.results)
+        prepared, problem = comparison.prepared, comparison.problem
         if name == "spectrum":
-            edges = {r.mechanism.text: r.edges for r in found.results if r.edges is not None}
+            edges = {r.mechanism.text: r.edges for r in comparison.results if r.edges is not None}
             thresholds = {
-                r.mechanism.text: r.threshold for r in found.results if r.threshold is not None
+                r.mechanism.text: r.threshold for r in comparison.results if r.threshold is not None
             }
-            table = spectrum_table(prepared, found.results)
-            return side_by_side.spectra(table, shown, edges, thresholds)
+            table = spectrum_table(prepared, comparison.results)
+            return side_by_side.spectra(table, variants, edges, thresholds)
         if name == "distance":
             d, k = problem.d, problem.k
             return distance_figure(
-                distance_table(found.results),
-                shown,
+                distance_table(comparison.results),
+                variants,
                 farthest=farthest_distance(d, k),
                 chance=chance_distance(d, k),
             )
         if name in ("projection", "published"):
             if not isinstance(prepared, Prepared):
-                allowed = ", ".join(o for o in self.figures if o not in self.with_rows)
-                allowed = f"one of {allowed} where the rows are not in memory"
-                raise InvalidSetting("figure", allowed, name)
+                rule = ", ".join(o for o in self.figures if o not in self.with_rows)
+                rule = f"one of {rule} if the rows are not in memory"
+                raise InvalidSetting("figure", rule, name)
             if name == "published":
-                return published_figure(list(pictured(found).values()), prepared)
-            results = list(found.results)
+                return published_figure(list(pictured(comparison).values()), prepared)
+            results = list(comparison.results)
             table = picture_table(prepared, results, 0, "aligned", _POINTS)
             ribbon = prepared.table.ribbon
-            return side_by_side.pictures(table, shown, strip=problem.k == 1, ribbon=ribbon)
-        return side_by_side.measures(measure_table(found.results, name), shown, self.metrics[name])
+            return side_by_side.pictures(table, variants, strip=problem.k == 1, ribbon=ribbon)
+        return side_by_side.measures(
+            measure_table(comparison.results, name), variants, self.metrics[name]
+        )
 
     def board(self) -> Board:
-        """Return the board of the same table and mechanisms along epsilon; a notebook shows it.
+        """Return the same comparison with a slider for epsilon, which a notebook can show.
 
         Raises
         ------
@@ -379,101 +384,101 @@ class Compared(Answer):
 
         prepared = self.comparison.prepared
         if not isinstance(prepared, BoundedTable | PlannedTable):
-            raise InvalidSetting("the table", "one whose rows are in memory", prepared.name)
+            raise InvalidSetting("the table", "a table whose rows are in memory", prepared.name)
         return Board(prepared, with_featured(prepared, self.comparison.settings), None)
 
     def paper(self, folder: str | PathLike[str]) -> list[Path]:
-        """Write what a paper needs into a folder, and return the files.
+        """Write the material for a paper into a folder, and return the files' paths.
 
-        The table's measures one column wide as SVG and PDF (8 pt, no colour), ``table.tex`` with
-        booktabs and errors, ``references.bib`` of every mechanism shown, and ``methods.tex``: one
-        paragraph, and the command that makes it again. They compare with the exact answer, so they
-        are not private.
+        The files are: each measure as a chart one column wide, in SVG and PDF (8 pt, no colour);
+        ``table.tex`` with booktabs and errors; ``references.bib`` of every mechanism shown; and
+        ``methods.tex`` with one paragraph and the command that repeats the study. All results are
+        compared with the exact answer, so they are not private.
 
         Parameters
         ----------
         folder : str or path
-            Made if it is not there.
+            Target folder, created if missing.
 
         Raises
         ------
         InvalidSetting
-            If the folder cannot be there.
+            If the folder cannot be created.
         """
         from dpviz.report.figures.theme import panels
         from dpviz.report.paper import booktabs, latex, methods, write_paper
         from dpviz.report.print import ranges
 
-        found = self.comparison
+        comparison, epsilon = self.comparison, self.comparison.budget.epsilon
         head, rows = typeset(self.all_columns(), self.results)
-        drawn = [
+        names = [
             name
             for name in self.metrics
             if any(
                 column.name == name for column in seen(self.all_columns(), "paper", self.results)
             )
         ]
-        made = self.made
+        origin = self.made
         return write_paper(
             folder,
             figures={
                 name: ranges(
-                    measure_table(found.results, name), panels(found.results),
-                    f"{self.metrics[name].label}, mean and 95 % of draws",
+                    measure_table(comparison.results, name), panels(comparison.results),
+                    f"{self.metrics[name].label}, mean and 95 % of simulated releases",
                 )
-                for name in drawn
+                for name in names
             },
             table=booktabs(
                 head, rows,
-                rf"{latex(found.prepared.name)}, $\varepsilon$ {numeral(found.budget.epsilon, 6)}, "
-                rf"$k$ {found.problem.k}: means of {found.settings.trials} draws $\pm$ one "
-                "standard error.",
+                rf"{latex(comparison.prepared.name)}, $\varepsilon$ {numeral(epsilon, 6)}, "
+                rf"$k$ {comparison.problem.k}: means of {self.settings.trials} simulated releases "
+                r"$\pm$ one standard error.",
             ),
-            mechanisms=[result.mechanism for result in found.results],
+            mechanisms=[result.mechanism for result in comparison.results],
             methods=methods(
-                found.prepared, found.settings,
-                [(result.mechanism, result.status.words) for result in found.results],
-                found.assumed_public, {},
+                comparison.prepared, comparison.settings,
+                [(result.mechanism, result.status.words) for result in comparison.results],
+                comparison.assumed_public, {},
             ),
-            command=None if made is None else made.command,
+            command=None if origin is None else origin.command,
         )  # fmt: skip
 
     def estimator(self, mechanism: str | None = None, **parameters: Any) -> PrivatePCA:
-        """Return an estimator that prepares rows as this comparison did, to be fitted.
+        """Return an unfitted estimator that prepares rows in the same way as this comparison.
 
-        Its fit then has the recovery that the comparison has. What a comparison takes from the data
-        it takes from the data, too, and warns: state ``bounds`` and a private ``center`` instead
-        where the fit is to be published.
+        A fit of the estimator has the recovery of the comparison. The estimator takes the same
+        values from the data as the comparison, and warns: state ``bounds`` and a private ``center``
+        instead if the fit is to be published.
 
         Parameters
         ----------
         mechanism : str, optional
-            A variant of the comparison; the one of the highest recovery among the claims that hold
-            if not given.
+            A variant of the comparison; by default the one with the highest recovery among the
+            claims that hold.
         **parameters
-            Of `dpviz.PrivatePCA`, in place of the comparison's.
+            Parameters of `dpviz.PrivatePCA` that replace the comparison's parameters.
 
         Raises
         ------
         InvalidSetting
-            If no mechanism of that name ran, or an estimator has no such preparation: a box, or a
-            quantile of the row lengths.
+            If no mechanism of this name ran, or an estimator cannot prepare rows in this way: a
+            box, or a quantile of the row lengths.
         """
         from dpviz.releasing.declared import PrivacyWarning
         from dpviz.releasing.private_pca import PrivatePCA
 
-        found, settings = self.comparison, self.comparison.settings
-        if found.prepared.domain.kind == "box":
-            raise InvalidSetting("domain", "ball, as an estimator bounds the length of rows", "box")
+        comparison, settings = self.comparison, self.comparison.settings
+        if comparison.prepared.domain.kind == "box":
+            raise InvalidSetting("domain", "ball, because estimators bound row lengths", "box")
         if settings.row_bound.startswith("quantile"):
-            allowed = "a length, private or max: an estimator takes no quantile of the rows"
-            raise InvalidSetting("row_bound", allowed, settings.row_bound)
-        ran = {result.mechanism.text: result for result in found.results}
+            rule = "a length, private or max, because an estimator uses no quantile of the rows"
+            raise InvalidSetting("row_bound", rule, settings.row_bound)
+        ran = {result.mechanism.text: result for result in comparison.results}
         holding = [name for name, result in ran.items() if result.status.verdict.counts]
         best = max(holding, key=lambda name: ran[name].summaries["captured_share"].mean, default="")
-        chosen = best if mechanism is None else mechanism
-        if chosen not in ran:
-            raise InvalidSetting("mechanism", f"one of {', '.join(ran)}", chosen or "none holds")
+        key = best if mechanism is None else mechanism
+        if key not in ran:
+            raise InvalidSetting("mechanism", f"one of {', '.join(ran)}", key or "none holds")
         private = settings.private_shares
         bounds: Any = settings.bounds
         if bounds == "max":
@@ -482,19 +487,19 @@ class Compared(Answer):
         if row_bound == "max":
             row_bound = FROM_DATA
             if {"mean", "scale"} & set(private):
-                # the longest row is one around the mean, which a fit does not know beforehand
-                row_bound = found.prepared.row_bound
+                # The longest row is measured from the mean, which is not known before a fit.
+                row_bound = comparison.prepared.row_bound
                 warnings.warn(
-                    "row_bound is taken from the comparison's table and is not private: state one "
-                    "that was known before.",
+                    "row_bound comes from the comparison's table and is not private. State a bound "
+                    "that was known before you saw the table.",
                     PrivacyWarning,
                     stacklevel=2,
                 )
         own = {
-            "n_components": found.problem.k,
-            "mechanism": chosen,
-            "epsilon": found.budget.epsilon,
-            "delta": found.budget.delta,
+            "n_components": comparison.problem.k,
+            "mechanism": key,
+            "epsilon": comparison.budget.epsilon,
+            "delta": comparison.budget.delta,
             "relation": settings.relation,
             "center": _AS_FITTED.get(settings.centring, settings.centring),
             "scale": _AS_FITTED.get(settings.scale, settings.scale),
@@ -502,7 +507,7 @@ class Compared(Answer):
             "bounds": bounds,
             "count": settings.count,
             "shares": private or None,
-            # of a comparison all of the budget goes to the components
+            # In a comparison, the components get the whole budget and variances nothing.
             "variance_share": 0.0,
         }
         return PrivatePCA(**(own | parameters))
@@ -511,17 +516,17 @@ class Compared(Answer):
         from dpviz.report.figures.theme import panels
         from dpviz.report.print import ranges
 
-        found = self.comparison
-        if not found.results:
+        comparison = self.comparison
+        if not comparison.results:
             return None
-        # Without recovery where k = d: every subspace is then the whole space.
-        metric = "recovery" if "recovery" in found.results[0].metrics else "captured_share"
-        title = f"{METRICS[metric].label}, mean and 95 % of draws"
-        return ranges(measure_table(found.results, metric), panels(found.results), title)
+        # If k = d, every subspace is the whole space, so recovery is undefined.
+        metric = "recovery" if "recovery" in comparison.results[0].metrics else "captured_share"
+        title = f"{METRICS[metric].label}, mean and 95 % of simulated releases"
+        return ranges(measure_table(comparison.results, metric), panels(comparison.results), title)
 
 
 _AS_FITTED = dict.fromkeys(("mean", "standardize"), FROM_DATA)
-"""An estimator's words for what a comparison takes from the data."""
+"""Values of an estimator for options that a comparison takes from the data."""
 
 
 @asks("run mechanisms side by side on one table", Settings, Measuring)
@@ -545,37 +550,38 @@ def compare(
         of rows; a Bunch of scikit-learn, whose target is the label ``target``; or a plan without a
         table, ``plan:n=1e5,spectrum=power:d=50,exponent=1.5,total=0.5``.
     metrics : str, Metric or sequence of these, optional
-        What to measure beside recovery, captured share and projection distance, of which the
-        summary is made: names of `dpviz.core.metrics.METRICS`, and functions of one's own under
-        `metric`. All of `METRICS` that apply if not said.
+        Metrics in addition to recovery, captured share and projection distance, which the summary
+        uses: names of `dpviz.core.metrics.METRICS`, and custom functions under `metric`. By default
+        all applicable `METRICS`.
     progress : callable, optional
-        Called with (done, total, what comes next) before each mechanism.
+        Function that is called with (done, total, what comes next) before each mechanism.
     on_estimate : callable, optional
-        Called once with the seconds that a long run is expected to take.
+        Function that is called once with the expected duration of a long run in seconds.
     memory : callable, optional
-        Called once, before anything is drawn, with about the most bytes that the run takes beside
-        the table. A mechanism that would take more than is free is skipped, or refused if named.
+        Function that is called once, before any simulation, with an estimate of the maximum number
+        of bytes that the run needs in addition to the table. A mechanism that would need more than
+        is free is skipped, or refused if named.
     **options
         Fields of `dpviz.core.settings.Settings`. ``mechanisms`` is one variant such as
-        ``"mvg[theorem=3]"`` or several, all that apply if not said; ``bounds`` may be a mapping of
-        feature to (low, high), and ``allocation`` a mapping of feature to share.
+        ``"mvg[theorem=3]"`` or several, by default all applicable variants; ``bounds`` may be a
+        mapping of feature to (low, high), and ``allocation`` a mapping of feature to share.
 
     Returns
     -------
     Compared
-        ``summary()``, ``table()``, ``draws()``, ``figure(name)`` and ``to_json()``, which writes
-        the bytes of ``dpviz compare --format json``.
+        Answer with ``summary()``, ``table()``, ``draws()``, ``figure(name)`` and ``to_json()``,
+        which writes the bytes of ``dpviz compare --format json``.
 
     Raises
     ------
     WrongArgument
-        If an argument is none of these, or is given by position.
+        If an argument is unknown, or is given by position.
     InvalidSetting
         If an option is out of its range.
     InvalidTable
         If the table cannot be read or used.
     CannotRun
-        If a mechanism that was named cannot run on this problem and budget.
+        If a named mechanism cannot run on the requested problem and budget.
 
     See Also
     --------
@@ -585,9 +591,9 @@ def compare(
 
     Notes
     -----
-    Results are compared with the exact components, so nothing here is a release. Metrics and
-    their units are in `dpviz.core.metrics.METRICS`; eigenvalues are in squared row bounds. Each
-    mechanism's source is in its ``info.paper``.
+    Results are compared with the exact components, so no result here is a release. Metrics and
+    their units are in `dpviz.core.metrics.METRICS`; eigenvalues are in squared row-norm bounds.
+    Each mechanism's source is in its ``info.paper``.
 
     Examples
     --------
@@ -601,7 +607,7 @@ def compare(
     Assumed public: the number of rows n and the features' names; ...
     >>> figure = found.figure("spectrum")
 
-    A data frame, and bounds that are public:
+    A data frame, and bounds that were public before:
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [31, 44, 57, 62], "visits": [2, 0, 5, 3]})
@@ -611,12 +617,12 @@ def compare(
     >>> found.comparison.prepared.assumed_public
     ("the number of rows n and the features' names", 'that no person has more than 1 row')
     """
-    wanted = chosen(metrics) if metrics is None else chosen(FRAME_METRICS) | chosen(metrics)
-    for taken in (*_FIGURES, *(column.name for column in COMPARED)):
-        if taken in wanted:
-            raise InvalidSetting("metrics", OWN_NAME, taken, "--metric")
+    by_name = chosen(metrics) if metrics is None else chosen(FRAME_METRICS) | chosen(metrics)
+    for name in (*_FIGURES, *(column.name for column in COMPARED)):
+        if name in by_name:
+            raise InvalidSetting("metrics", OWN_NAME, name, "--metric")
     prepared, settings = ready(table, options)
-    found = compare_prepared(
-        prepared, settings, progress, on_estimate, memory, tuple(wanted.values())
+    comparison = compare_prepared(
+        prepared, settings, progress, on_estimate, memory, tuple(by_name.values())
     )
-    return Compared.of(found, wanted)
+    return Compared.of(comparison, by_name)

@@ -1,11 +1,11 @@
-"""One mechanism along one axis, drawn and expected: what the page Trade-offs asks point by point.
+"""Curves of one mechanism along one axis, simulated and predicted, for the page Trade-offs.
 
-`dpviz.sweep` answers the same of a whole grid; its table holds the same draws.
+`dpviz.sweep` computes the same values for a whole grid, with the same simulated releases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,25 +27,24 @@ from dpviz.simulation.bounds import (
     pure_error_floor_scaling,
 )
 from dpviz.simulation.cells import Skipped
-from dpviz.simulation.compare import Draw, Result, attempt, compare
+from dpviz.simulation.compare import Draw, Result, attempt
 from dpviz.simulation.expectation import expect
+from dpviz.simulation.sweep import At, along
 
 PREDICTION_COLUMNS = ("mechanism", "x", "value", "verdict")
-At = Callable[[str, Any, int], Measured]
-"""The table at one value of an axis, with a seed."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of one mechanism.
+    """Points of one mechanism along an axis.
 
     Attributes
     ----------
     points : tuple of CurvePoint
     skipped : str or None
-        Why it cannot run at some values.
+        Reasons why the mechanism cannot run at some values.
     share : float
-        How much of the curve there is.
+        Completed share of the curve.
     """
 
     points: tuple[CurvePoint, ...] = ()
@@ -55,14 +54,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Line:
-    """What is expected of one mechanism without a draw.
+    """Prediction for one mechanism, without simulation.
 
     Attributes
     ----------
     rows : tuple of tuple
-        Of `PREDICTION_COLUMNS`.
+        Rows of the line, with `PREDICTION_COLUMNS`.
     share : float
-        How much of the line there is.
+        Completed share of the line.
     """
 
     rows: tuple[tuple[str, float, float, str], ...] = ()
@@ -78,36 +77,37 @@ def curve(
     count: int,
     metrics: Sequence[str | Metric] = tuple(METRICS),
     draw: Draw = attempt,
-    at: At | None = None,
+    at: At = rows_at,
 ) -> Iterator[Curve]:
-    """Yield the draws of a mechanism at more and more default values of an axis.
+    """Yield a mechanism's curve, with one more default value of an axis each time.
 
     Parameters
     ----------
     rows : Measured
     settings : Settings
-        What is plotted along is set at each value, and the mechanism.
+        Base settings; the axis and the mechanism are replaced at each value.
     mechanism : Mechanism
     axis : str
-        One of `dpviz.simulation.axes.AXES`.
+        Axis, one of `dpviz.simulation.axes.AXES`.
     count : int
-        `dpviz.simulation.axes.COARSE` or `FINE`.
+        Spacing of the values, `dpviz.simulation.axes.COARSE` or `FINE`.
     metrics : sequence of str or Metric
     draw : callable
-        As in `dpviz.simulation.compare.compare`.
-    at : callable, optional
-        As in `line`.
+        Argument of `dpviz.simulation.compare.compare`.
+    at : callable
+        Argument of `dpviz.simulation.sweep.along`.
     """
     values = axes.default_values(axis, rows, count)
+    one_variant = replace(settings, mechanisms=(mechanism.text,))
     points, skipped = list[CurvePoint](), None
-    for done, value in enumerate(values):
-        yield Curve(tuple(points), skipped, done / len(values))
-        here = replace(axes.settings_at(settings, axis, value), mechanisms=(mechanism.text,))
-        measured = (at or _at(rows))(axis, value, here.seed)
-        found = compare(measured, here, metrics=metrics, strict=False, draw=draw)
-        for result in found.results:
-            points.append(point_at(rows, measured, here, axis, value, result))
-        for one in found.skipped:
+    comparisons = along(rows, one_variant, axis, values, metrics, draw=draw, at=at)
+    for place, value in enumerate(values):
+        yield Curve(tuple(points), skipped, place / len(values))
+        comparison = next(comparisons)
+        for result in comparison.results:
+            there, here = comparison.prepared, comparison.settings
+            points.append(point_at(rows, there, here, axis, value, result))
+        for one in comparison.skipped:
             skipped = skipped or one.reason
     yield Curve(tuple(points), skipped, 1.0)
 
@@ -119,123 +119,118 @@ def line(
     mechanism: Mechanism,
     axis: str,
     metric: str,
-    at: At | None = None,
+    at: At = rows_at,
 ) -> Iterator[Line]:
-    """Yield what is expected of a mechanism at more and more values of an axis, without a draw.
+    """Yield a mechanism's predicted line, with one more value of an axis each time.
 
-    Behind a preparation that is paid for nothing is. Parameters are those of `curve`, and:
+    The line is empty after a private preparation. The parameters of `curve`, and in addition:
 
     metric : str
-    at : callable, optional
-        Takes axis, value and seed, and returns the table there: from a cache, if several ask.
+    at : callable
+        Argument of `dpviz.simulation.sweep.along`.
     """
     values = axes.default_values(axis, rows, axes.FINE) if rows.raw is None else []
-    found: list[tuple[str, float, float, str]] = []
-    for done, value in enumerate(values):
-        yield Line(tuple(found), done / len(values))
+    points: list[tuple[str, float, float, str]] = []
+    for place, value in enumerate(values):
+        yield Line(tuple(points), place / len(values))
         check_cancelled()
-        measured = (at or _at(rows))(axis, value, settings.seed)
-        seen = expect(measured, axes.settings_at(settings, axis, value), mechanism)
-        # a hole in the line, where others may go on
-        if isinstance(seen, Skipped) or (expected := seen.metric(metric)) is None:
+        table = at(rows, axis, value, settings.seed, False)
+        expectation = expect(table, axes.settings_at(settings, axis, value), mechanism)
+        # There may be no prediction at this value, but the line may continue at the next value.
+        if isinstance(expectation, Skipped) or (expected := expectation.metric(metric)) is None:
             continue
-        x, unit = axes.where(rows, measured, axis, value)
-        # along the row bound the unit itself changes: all are told in that of the setting
+        x, unit = axes.where(rows, table, axis, value)
+        # The row-norm bound changes the unit, so convert all values to the setting's unit.
         scale = unit if METRICS[metric].unit == SQUARED_BOUND else 1.0
-        verdict = seen.account.status.verdict
-        found.append((mechanism.text, x, expected * scale, str(verdict)))
-    yield Line(tuple(found), 1.0)
-
-
-def _at(rows: Measured) -> At:
-    return lambda axis, value, seed: axes.rows_at(rows, axis, value, seed)
+        verdict = expectation.account.status.verdict
+        points.append((mechanism.text, x, expected * scale, str(verdict)))
+    yield Line(tuple(points), 1.0)
 
 
 def point_at(
-    rows: Measured, measured: Measured, settings: Settings, axis: str, value: Any, result: Result
+    rows: Measured, table: Measured, settings: Settings, axis: str, value: Any, result: Result
 ) -> CurvePoint:
     """Return a result as a point of a curve.
 
     Parameters
     ----------
     rows : Measured
-        The base setting's.
-    measured : Measured
-        The table at this value.
+        The table in the base setting.
+    table : Measured
+        The table at this value of the axis.
     settings : Settings
-        At this value.
+        Settings at this value of the axis.
     axis : str
     value : Any
     result : Result
     """
-    x, unit = where(rows, measured, axis, value)
+    x, unit = where(rows, table, axis, value)
     d, k = result.components.shape[1:]
     return CurvePoint(
         x, result.mechanism.text, result.status.verdict, result.metrics, (d, k), unit,
-        _distance_bound(measured, settings.k, result), result.before,
+        _distance_bound(table, settings.k, result), result.before,
     )  # fmt: skip
 
 
-def _distance_bound(measured: Measured, k: int, result: Result) -> float | None:
-    """Return the Davis-Kahan bound that 97.5 % of the draws are under, or None.
+def _distance_bound(table: Measured, k: int, result: Result) -> float | None:
+    """Return the Davis-Kahan bound that 97.5 % of the releases meet, or None.
 
-    The noise is all that parts the release from the reference: the drawn noise,
-    at the norm that 97.5 % of draws stay below, and what bounding or sampling
-    the rows did.
+    Two effects separate the release from the reference: the simulated noise, at the norm that 97.5
+    % of releases stay below, and the bounding or sampling of rows.
     """
     if result.before is not None:
-        return None  # weighed components are those of another matrix
+        return None  # After post-processing, the components belong to another matrix.
     norms = result.metrics.get("noise_spectral")
-    values = measured.reference.eigenvalues
-    # no matrix, no gap, or another table in each draw: the theorem is silent
-    if norms is None or k >= measured.d or measured.raw is not None:
+    values = table.reference.eigenvalues
+    # The theorem needs a matrix, an eigengap, and the same table in all releases.
+    if norms is None or k >= table.d or table.raw is not None:
         return None
-    moved = 0.0
-    if measured.reference is not measured.moment:
-        moved = float(np.abs(np.linalg.eigvalsh(measured.moment.A - measured.reference.A)).max())
-    # a triangle inequality: what was drawn, and what bounding the rows moved before
-    noise = summarise(norms).high + moved
+    shift = 0.0
+    if table.reference is not table.moment:
+        shift = float(np.abs(np.linalg.eigvalsh(table.moment.A - table.reference.A)).max())
+    # By the triangle inequality, add the noise and the earlier effect of bounding the rows.
+    noise = summarise(norms).high + shift
     return davis_kahan(k, noise, float(values[k - 1] - values[k]))
 
 
 def scaling_table(
     rows: Measured, settings: Settings, axis: str, values: Sequence[Any], metric: str
 ) -> pd.DataFrame:
-    """Return orders of growth whose constant is unknown: to be read as slopes.
+    """Return orders of growth, of which only the slopes have a meaning, as constants are unknown.
 
     Returns
     -------
     DataFrame
-        Columns `LINE_COLUMNS`; empty for metrics without one.
+        Table with `LINE_COLUMNS`; empty for metrics without an order of growth.
     """
-    found = []
-    # orders of growth are printed for these two alone
+    lines = []
+    # Papers state orders of growth for these two metrics only.
     for value in values if metric in ("low_rank_error", "noise_spectral") else ():
-        # the same subsample as the draws', as its own spectrum is what they meet
-        measured = rows_at(rows, axis, value, settings.seed)
+        # Use the releases' subsample of rows, because the orders of growth depend on it.
+        table_here = rows_at(rows, axis, value, settings.seed)
         here = settings_at(settings, axis, value)
-        x, unit = where(rows, measured, axis, value)
-        scale = unit * measured.domain.radius**2
-        n, d, epsilon = measured.n, measured.d, here.epsilon
-        # theory is for rows in the unit ball, and noise grows with the squared radius
+        x, unit = where(rows, table_here, axis, value)
+        scale = unit * table_here.domain.radius**2
+        n, d, epsilon = table_here.n, table_here.d, here.epsilon
+        # The theory assumes rows in the unit ball. Noise grows with the squared radius.
         floor = scale * pure_error_floor_scaling(d, n, epsilon)
-        found.append(("least of any pure release, d/(n epsilon)", x, floor))
+        lines.append(("lower bound for every pure release, d/(n epsilon)", x, floor))
         if metric == "low_rank_error" and here.k < d:
             noise = scale * low_rank_error_scaling(d, n, epsilon, 0.0)
-            rest = unit * float(measured.reference.eigenvalues[here.k])
-            found.append(("Wishart, next eigenvalue + d ln d/(n epsilon)", x, rest + noise))
-    table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
+            rest = unit * float(table_here.reference.eigenvalues[here.k])
+            lines.append(("Wishart, next eigenvalue + d ln d/(n epsilon)", x, rest + noise))
+    table = pd.DataFrame(lines, columns=list(LINE_COLUMNS))
     return table.sort_values(["label", "x"], ignore_index=True)
 
 
 def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | None, float | None]:
-    """Return (floor of a random subspace, ceiling without privacy), where known exactly.
+    """Return (value of a random subspace, value without privacy), if known exactly.
 
     The projection distance of a random subspace is the root of its mean square.
     """
     best = optimum(rows.reference, settings.k)
     total = rows.reference.total
-    # a random direction captures 1/d of all variance on average
+    # On average, a random direction captures the share 1/d of the total variance.
     chance = settings.k / rows.d * total
     if metric == "recovery":
         return 0.0, 1.0
@@ -245,7 +240,7 @@ def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | Non
         return chance / total, best / total
     if metric == "projection_distance":
         return chance_distance(rows.d, settings.k), 0.0
-    # exact PCA leaves the next eigenvalue; with all directions it leaves nothing
+    # The low-rank error of exact PCA is the next eigenvalue. With all d directions it is 0.
     if metric == "low_rank_error" and settings.k < rows.d:
         return None, float(rows.reference.eigenvalues[settings.k])
     return None, None
@@ -254,35 +249,35 @@ def limits(rows: Measured, settings: Settings, metric: str) -> tuple[float | Non
 def limit_table(
     rows: Measured, settings: Settings, axis: str, values: Sequence[Any], metric: str
 ) -> pd.DataFrame:
-    """Return `limits` along an axis; they move with k alone.
+    """Return `limits` along an axis; the limits depend only on k.
 
     Returns
     -------
     DataFrame
-        Columns `LINE_COLUMNS`; empty where nothing is known.
+        Table with `LINE_COLUMNS`; empty if no value is known.
     """
-    found = []
+    lines = []
     for value in values:
         x = where(rows, rows_at(rows, axis, value, settings.seed), axis, value)[0]
-        known = limits(rows, settings_at(settings, axis, value), metric)
-        for label, level in zip(("random subspace", "without privacy"), known, strict=True):
+        levels = limits(rows, settings_at(settings, axis, value), metric)
+        for label, level in zip(("random subspace", "without privacy"), levels, strict=True):
             if level is not None:
-                found.append((label, x, level))
-    table = pd.DataFrame(found, columns=list(LINE_COLUMNS))
+                lines.append((label, x, level))
+    table = pd.DataFrame(lines, columns=list(LINE_COLUMNS))
     return table.sort_values(["label", "x"], ignore_index=True)
 
 
 def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
-    """Return the epsilon from which on each of the first k components is found.
+    """Return the epsilon above which each of the first k components is found.
 
     Returns
     -------
     DataFrame
-        Columns mechanism, component, epsilon; only those on the axis, and only
-        of mechanisms whose noise has a limiting law.
+        Table with columns mechanism, component, epsilon. It has only epsilons on the axis, and only
+        mechanisms whose noise has a limiting distribution.
     """
     problem, budget = rows.problem(settings), rows.budget(settings)
-    found = []
+    numbers = []
     for mechanism in mechanisms if rows.raw is None else ():
         if mechanism.why_not(problem, budget) is not None:
             continue
@@ -292,6 +287,6 @@ def marks(rows: Measured, settings: Settings, mechanisms: Sequence[Mechanism]) -
         for number, epsilon in enumerate(
             found_at(mechanism, problem, budget.delta, values, most), start=1
         ):
-            if 0.01 < epsilon <= 100:  # beyond the axis a mark would only stretch it
-                found.append((mechanism.text, number, float(epsilon)))
-    return pd.DataFrame(found, columns=["mechanism", "component", "epsilon"])
+            if 0.01 < epsilon <= 100:  # A mark outside this interval would stretch the axis.
+                numbers.append((mechanism.text, number, float(epsilon)))
+    return pd.DataFrame(numbers, columns=["mechanism", "component", "epsilon"])

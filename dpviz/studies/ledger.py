@@ -1,4 +1,4 @@
-"""The question `ledger`: what real releases have spent, and what is left."""
+"""The question `ledger`: the budget that real releases have used, and the remaining budget."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SEEN = EVERYWHERE - {"json"}
 SPENDS = (
     Column("number", type=int, show=_SEEN),
     Column("when", of=lambda line: line.spend.when, type=str, show=_SEEN),
-    # a spend whose sampler is approximate is no proof, and the list must not hide it
+    # An approximate sampler proves no privacy, so mark such entries in the list.
     Column("mechanism", type=str, show=_SEEN, of=lambda line: line.spend.mechanism
            + (" (approximate)" if line.spend.approximate else "")),
     Column("epsilon", of=lambda line: line.spend.epsilon, digits=6, show=_SEEN,
-           help="The use of its budget."),
+           help="Epsilon that the entry uses."),
     Column("delta", of=lambda line: line.spend.delta, digits=3, show=_SEEN),
     Column("purpose", of=lambda line: line.spend.stated_purpose or line.spend.purpose, type=str,
            show=_SEEN),
@@ -39,7 +39,7 @@ SPENDS = (
 
 
 class Line(NamedTuple):
-    """A spend of a ledger, at what it counts for, and the file of its release."""
+    """A ledger's entry, its privacy loss for a person of the ledger, and its release's file."""
 
     number: int
     spend: Spend
@@ -48,17 +48,17 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Books(Answer):
-    """A ledger as it stood when it was read; without its salt.
+    """The contents of a ledger when it was read, without its salt.
 
     Attributes
     ----------
     rows_ : int or None
-        Most rows of a person that all spends count for; null until somebody says.
+        Maximum number of rows of one person that all entries cover; null until somebody states it.
     spends : list of dict
-        Each as it stands in the ledger, and the epsilon that it counts for.
+        The entries of the ledger, each with its epsilon for a person of the ledger.
     ledger : dpviz.releasing.ledger.Ledger
     contents : dpviz.releasing.ledger.Contents
-        Its limit, relation and account, and every spend.
+        The ledger's limit, neighbouring relation and accounting, and every entry.
     lines : tuple of Line
     """
 
@@ -80,57 +80,57 @@ class Books(Answer):
     lines: Annotated[tuple[Line, ...], ASIDE]
 
     @classmethod
-    def of(cls, ledger: Ledger, found: Contents) -> Books:
-        """Return the answer that a ledger's contents are."""
+    def of(cls, ledger: Ledger, contents: Contents) -> Books:
+        """Return the answer for the contents of a ledger."""
         files = {number: path.name for number, path in ledger.kept().items()}
         return cls(
-            found.limit,
-            found.account,
-            str(found.relation),
-            str(found.unit),
-            found.rows,
-            found.schema,
-            found.purpose,
-            found.total,
-            found.left,
-            [{**spend.to_json(), "counts": priced.epsilon}
-             for spend, priced in zip(found.spends, found.priced, strict=True)],
+            contents.limit,
+            contents.account,
+            str(contents.relation),
+            str(contents.unit),
+            contents.rows,
+            contents.schema,
+            contents.purpose,
+            contents.total,
+            contents.left,
+            [{**spend.to_json(), "counts": price.epsilon}
+             for spend, price in zip(contents.spends, contents.priced, strict=True)],
             ledger,
-            found,
+            contents,
             tuple(
-                # a spend may be written down and its release lost: that is said, not left empty
+                # If a release's file is missing, write "no file" instead of an empty cell.
                 Line(number, spend, files.get(number, "no file" if spend.releases else ""))
-                for number, spend in enumerate(found.priced, start=1)
+                for number, spend in enumerate(contents.priced, start=1)
             ),
         )  # fmt: skip
 
     def summary(self) -> str:
-        """Return what is spent of the limit, and what is left."""
-        found = self.contents
-        (epsilon, delta), left, limit = found.total, found.left, found.limit
+        """Return the used and the remaining part of the limit."""
+        contents = self.contents
+        (epsilon, delta), rest, limit = contents.total, contents.left, contents.limit
         return (
             f"{self.ledger.path.name}: epsilon {numeral(epsilon, 6)}, delta {numeral(delta, 3)} "
-            f"spent of epsilon {numeral(limit.epsilon, 6)}, delta {numeral(limit.delta, 6)}; "
-            f"epsilon {numeral(left[0], 6)}, delta {numeral(left[1], 3)} left ({found.account} "
-            f"account, relation {found.relation}, unit {found.who})"
+            f"used of epsilon {numeral(limit.epsilon, 6)}, delta {numeral(limit.delta, 6)}; "
+            f"epsilon {numeral(rest[0], 6)}, delta {numeral(rest[1], 3)} left ({contents.account} "
+            f"account, relation {contents.relation}, unit {contents.who})"
         )
 
     def printed(self) -> str:
-        """Return the summary and a line for each spend, as the command prints them."""
+        """Return the summary and a line for each entry, as the command prints them."""
         return f"{self.summary()}\n{printed(self.columns, self.lines)}"
 
     def verify(self, releases: Sequence[str | PathLike[str]] = ()) -> list[str]:
-        """Return what does not fit between the ledger and files of releases: nothing, if all does.
+        """Return mismatches between the ledger and files of releases; empty if all of them match.
 
         Parameters
         ----------
         releases : sequence of path
-            Files of releases, beside those that the ledger keeps itself.
+            Files of releases, in addition to the releases that the ledger stores itself.
         """
         return verify(self.ledger, [Path(name) for name in releases])
 
     def bind(self, table: str | PathLike[str], purpose: str = "", sheet: str = "") -> Books:
-        """Say that a table, such as a corrected export, holds the same people.
+        """Declare that a table, such as a corrected export, holds the same people.
 
         Parameters
         ----------
@@ -139,21 +139,19 @@ class Books(Answer):
         purpose : str
             Why.
         sheet : str
-            Of a workbook, by name; its only one if empty.
+            Sheet of a workbook; if empty, the only sheet.
 
         Returns
         -------
         Books
-            The ledger with that table.
+            The ledger after adding the table.
         """
         mark = self.ledger.fingerprint(content_of(table_input(fspath(table), sheet)))
         return Books.of(self.ledger, self.ledger.bind(mark, purpose))
 
 
 @asks(
-    "make a ledger with its limit, show it, or check it against releases",
-    LedgerOptions,
-    once=True,
+    "create a ledger with a limit, show it, or check it against releases", LedgerOptions, once=True
 )
 def ledger(
     file: str | PathLike[str],
@@ -162,33 +160,33 @@ def ledger(
     schema: str | PathLike[str] | None = None,
     **options: Any,
 ) -> Books:
-    """Read a ledger, or make one with its limit.
+    """Read a ledger, or create one with a limit.
 
     Parameters
     ----------
     file : str or path
-        The ledger's file, or the name by which pages know it.
+        The ledger's file, or the name of the ledger on pages.
     limit : (float, float) or str, optional
-        Epsilon and delta that all releases together may never pass: a new ledger is made, whose
-        limit is never changed. Without it the ledger is read.
+        Epsilon and delta that all releases together may never exceed. If a limit is stated, a new
+        ledger is created, whose limit never changes; otherwise the ledger is read.
     schema : path, optional
-        For a new ledger, the only schema that may be released from it; any of the same people if
-        not said.
+        For a new ledger, the only schema that its releases may have; by default any schema of the
+        same people.
     **options
-        What else is fixed when a ledger is made.
+        Other properties that are fixed when the ledger is created.
 
     Returns
     -------
     Books
-        ``table()`` has a row for each spend; ``to_json()`` writes the bytes of
-        ``dpviz ledger FILE --format json``; ``verify`` checks it against files of releases.
+        ``table()`` has a row for each entry; ``to_json()`` writes the bytes of ``dpviz ledger FILE
+        --format json``; ``verify`` checks the ledger against files of releases.
 
     Raises
     ------
     WrongArgument, InvalidSetting
-        If an argument is none of these, or is out of its range.
+        If an argument is unknown, or is out of its range.
     LedgerError
-        If there is no ledger, it is damaged, or one is there already.
+        If the ledger is missing or damaged, or a ledger to create exists already.
 
     See Also
     --------
@@ -197,8 +195,8 @@ def ledger(
 
     Notes
     -----
-    Basic adds epsilons and deltas up; zcdp adds the rhos of zero-concentrated privacy (Bun and
-    Steinke 2016).
+    The accounting ``basic`` adds epsilons and deltas; ``zcdp`` adds the rhos of zero-concentrated
+    privacy (Bun and Steinke 2016).
 
     Examples
     --------
@@ -211,13 +209,13 @@ def ledger(
     """
     if limit is None:
         book = ledger_at(fspath(file))
-        # a limit is stated once, with all that belongs to it, when the ledger is made
+        # Limit, schema and other properties are stated only once, when a ledger is created.
         if options or schema is not None:
-            named = next(iter(options), "schema")
-            raise params_of(LedgerOptions)["limit"].error(f"none, beside {named}")
+            name = next(iter(options), "schema")
+            raise params_of(LedgerOptions)["limit"].error(f"none, beside {name}")
     else:
         book = Ledger(Path(file))
-        # the option is a text of two numbers; a pair in Python becomes it by the same rule
+        # The option expects a text of two numbers, so convert a pair of numbers to text.
         text = limit if isinstance(limit, str) else ",".join(map(format_number, map(float, limit)))
         digest = "" if schema is None else Schema.read(Path(schema)).digest
         LedgerOptions(limit=text, **options).create(book, digest)

@@ -1,4 +1,4 @@
-"""The questions `list_mechanisms` and `list_datasets`: what there is."""
+"""The questions `list_mechanisms` and `list_datasets`: the available items."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _if_there(name: str, row: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Listing(Answer):
-    """What there is, a row each.
+    """Available items, with one row for each item.
 
     Attributes
     ----------
     items : list of dict
-        The rows.
+        Rows of the list.
     """
 
     listed: ClassVar[str] = "items"
@@ -40,7 +40,7 @@ class Listing(Answer):
 
     @property
     def keys(self) -> list[str]:
-        """Each key once, in the order of the list."""
+        """Keys of the items, without repetition, in the order of the list."""
         return list(dict.fromkeys(str(row["key"]) for row in self.items))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -50,7 +50,7 @@ class Listing(Answer):
         return len(self.items)
 
     def summary(self) -> str:
-        """Return how many there are, and their keys."""
+        """Return the number of items, and their keys."""
         return f"{len(self.keys)} {self.noun}: {', '.join(self.keys)}."
 
     def printed(self) -> str:
@@ -59,7 +59,7 @@ class Listing(Answer):
 
 
 class Mechanisms(Listing):
-    """Every mechanism under both relations."""
+    """Every mechanism under both neighbouring relations."""
 
     noun: ClassVar[str] = "mechanisms"
     columns: ClassVar[tuple[Column, ...]] = (
@@ -71,7 +71,7 @@ class Mechanisms(Listing):
 
 
 class Tables(Listing):
-    """Every table, the remote ones with where they come from."""
+    """Every table; remote tables are listed with their origin."""
 
     noun: ClassVar[str] = "tables"
     columns: ClassVar[tuple[Column, ...]] = (
@@ -91,17 +91,17 @@ class Tables(Listing):
     )  # fmt: skip
 
 
-@asks("list every mechanism and what holds of it", command="mechanisms")
+@asks("list every mechanism and its properties", command="mechanisms")
 def list_mechanisms() -> Mechanisms:
-    """List every mechanism under both relations, and what holds of its claim.
+    """List every mechanism under both neighbouring relations, with the status of its claim.
 
     Returns
     -------
     Mechanisms
-        One row per key and relation: key, label, paper, relation, release (matrix, subspace or
-        data), guarantee (pure, approximate or none), status and evidence, at epsilon 1, delta
-        1e-6, n 1000, d 10 and k 2. ``to_json()`` writes the bytes of
-        ``dpviz mechanisms --format json``.
+        One row per key and neighbouring relation: key, label, paper, relation, release (matrix,
+        subspace or data), guarantee (pure, approximate or none), status and evidence, at epsilon 1,
+        delta 1e-6, n 1000, d 10 and k 2. ``to_json()`` writes the bytes of ``dpviz mechanisms
+        --format json``.
 
     See Also
     --------
@@ -129,7 +129,7 @@ def list_datasets() -> Tables:
     -------
     Tables
         One row per table: key, label, description, n and d as loaded, labels, source, licence,
-        origin (built-in or remote) and whether it is at hand. ``to_json()`` writes the bytes of
+        origin (built-in or remote) and whether it is available. ``to_json()`` writes the bytes of
         ``dpviz datasets --format json``.
 
     See Also

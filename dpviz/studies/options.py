@@ -1,7 +1,7 @@
-"""What a caller of the front door asks for, checked and made into settings.
+"""Options of the public functions, checked and converted into settings.
 
 Every option is declared once, in `dpviz.core.settings.Settings`; `Options` repeats only the types,
-for type checkers, and a test keeps the two equal.
+for type checkers, and a test compares both.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from dpviz.preparation.load import PREFIX, PlannedTable, prepared_of
 from dpviz.studies import Answer, Call, now
 
 YOUR_FILE = "YOUR_FILE.csv"
-"""What a command says for a table whose name is nobody else's business."""
+"""Placeholder in commands for the name of a user's table."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,7 +69,7 @@ Steps = Literal["none", "standardize", "private"]
 
 
 class Options(TypedDict, total=False):
-    """The keywords of the front door: `dpviz.core.settings.Settings` without the table."""
+    """The keywords of the public functions: `dpviz.core.settings.Settings` without the table."""
 
     epsilon: float
     delta: float | None
@@ -114,33 +114,33 @@ ASIDE = {
     "progress", "on_estimate", "memory", "cache",
     "workers", "executor", "out", "ledger",
 }  # fmt: skip
-"""Keywords that change no number: what made an answer does not name them."""
+"""Keywords that change no number, which the record of an answer omits."""
 
 
-# A question of the front door ----------------------------------------------------------------
+# A public function as a question -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Study:
-    """A function of `dpviz` as the command line and the documentation know it.
+    """A function of `dpviz` in the form that the command line and the documentation use.
 
     Attributes
     ----------
     function : callable
     help : str
-        Of the command, in a line.
+        Help of the command, in one line.
     declared : tuple of type
-        Whose fields its keywords are.
+        Classes whose fields are the keywords of the function.
     base : Settings or None
-        Its defaults, where they are not those of the settings.
+        Defaults of the function, if they differ from the settings' defaults.
     noun : str
-        What its progress counts; empty where it says names and not times.
+        Unit of the function's progress; empty if the progress shows names, not times.
     prints_to_out : bool
-        Whether ``--out`` takes what the command prints; else it takes the table.
+        Whether ``--out`` gets the printed text; otherwise it gets the table.
     once : bool
-        Whether it may not be asked again for the sake of it: a release spends.
+        Whether the call must not be repeated; each release uses budget.
     command : str
-        The command, where it is not the function's name; two words where it stands under another.
+        The command, if it differs from the function's name; a subcommand has two words.
     """
 
     function: Callable[..., Any]
@@ -158,11 +158,11 @@ class Study:
         return self.command or str(self.function.__name__)
 
     def params(self) -> dict[str, Param]:
-        """Return what is declared of each keyword."""
+        """Return the declarations of all keywords."""
         return {name: param for cls in self.declared for name, param in params_of(cls).items()}
 
     def default(self, name: str) -> Any:
-        """Return what a keyword is where nothing is said."""
+        """Return the default of a keyword."""
         if self.base is not None and hasattr(self.base, name):
             return getattr(self.base, name)
         return self.params()[name].default
@@ -175,22 +175,22 @@ def asks(
     base: Declared | None = None,
     **more: Any,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function whose ``**options`` are declared a question of the front door.
+    """Turn a function with declared ``**options`` into a question of the public interface.
 
-    It refuses all else in one sentence; its signature and its help list the declared fields with
-    types, defaults and ranges, after the function's own keywords; and its answer knows what it was
-    asked. `question_of` gives what is said here.
+    The function refuses unknown keywords with one sentence. Its signature and help list the
+    declared fields with types, defaults and ranges, after its own keywords. Its answer records the
+    call. `question_of` returns the declaration.
 
     Parameters
     ----------
     help : str
-        Of the command, in a line.
+        Help of the command, in one line.
     *declared : type
-        Whose fields the keywords are, but those that the function itself has.
+        Classes whose fields are the keywords, except the function's own keywords.
     hints : mapping of str to type, optional
-        Types of keywords; of others the declaration says it.
+        Types of keywords, if they differ from the declared types.
     base : Settings, optional
-        Defaults that differ from the declared.
+        Defaults that differ from the declared defaults.
     **more
         Further attributes of `Study`.
     """
@@ -199,27 +199,30 @@ def asks(
         question = Study(function, help, declared, base, **more)
         params = question.params()
         signature, keywords = _signature(question, hints or {})
-        taken = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
+        names = [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY]
 
         @functools.wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            if len(args) > len(taken):
-                own_first = f"{taken[0]} by position and all else" if taken else "everything"
+            if len(args) > len(names):
+                besides = f" other than {names[0]}" if names else ""
                 raise WrongArgument(
-                    f"{function.__name__} takes {own_first} by name, such as "
-                    f"{list(params)[bool(taken)]}=...; got {len(args)} arguments by position."
+                    f"pass all arguments of {function.__name__}{besides} by name, as in "
+                    f"{list(params)[bool(names)]}=...; got {len(args)} arguments by position."
                 )
             for name in kwargs:
                 if name not in signature.parameters:
-                    raise WrongArgument(_unknown(function.__name__, name, signature))
-            # before the work, which may take hours: an answer is of the time it was asked
+                    raise WrongArgument(_unknown_keyword(function.__name__, name, signature))
+            # Record the time before the work begins, because the work may take hours.
             date = now()
-            first: Any = _with_mechanisms(zip(taken, args, strict=False))
-            named: Any = _with_mechanisms(kwargs.items())
-            answer = function(*first.values(), **named)
+            values: dict[str, Any] = dict(zip(names, args, strict=False)) | kwargs
+            for name in values.keys() & set(_VARIANTS):
+                values[name] = _instances(values[name])
+            by_place: Any = (values[name] for name in names[: len(args)])
+            by_name: Any = {name: values[name] for name in kwargs}
+            answer = function(*by_place, **by_name)
             if isinstance(answer, Answer):
-                # set once, here: an answer is frozen
-                object.__setattr__(answer, "_asked", _noted(question, first | named, date))
+                # Answers are frozen dataclasses, so set the attribute by `object.__setattr__`.
+                object.__setattr__(answer, "_asked", _call_record(question, values, date))
             return answer
 
         checked.__signature__ = signature  # type: ignore[attr-defined]
@@ -233,20 +236,19 @@ def asks(
 def _signature(
     question: Study, hints: Mapping[str, Any]
 ) -> tuple[inspect.Signature, list[inspect.Parameter]]:
-    """Return a question's signature with its declared keywords in it, and these alone."""
+    """Return a question's signature with the declared keywords instead of ``**options``."""
     plain = inspect.signature(question.function, eval_str=True)
-    # the place of **options is taken by what is declared
     own = [p for p in plain.parameters.values() if p.kind is not p.VAR_KEYWORD]
     params, mine = question.params(), {p.name for p in own}
-    # the types of `Options` say more than a declaration: a path, a mapping, a mechanism
-    known = get_type_hints(Options) if Settings in question.declared else {}
-    known |= hints
+    # Types in `Options` are more precise than declared types: a path, a mapping, a mechanism.
+    types = get_type_hints(Options) if Settings in question.declared else {}
+    types |= hints
     keywords = [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=question.default(name),
-            annotation=known[name] if name in known else type_of(params[name]),
+            annotation=types[name] if name in types else type_of(params[name]),
         )
         for name in params
         if name not in mine
@@ -254,43 +256,38 @@ def _signature(
     return plain.replace(parameters=[*own, *keywords]), keywords
 
 
-def _with_mechanisms(given: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return arguments by name, with mechanisms where classes of them were given."""
-    return {name: _made(value) if name in _VARIANTS else value for name, value in given}
-
-
-def _made(given: Any) -> Any:
-    """Return mechanisms where classes of them were given: what is written in a notebook."""
-    if isinstance(given, type) and issubclass(given, Mechanism):
-        return given()
-    return [_made(one) for one in given] if isinstance(given, (list, tuple)) else given
+def _instances(value: Any) -> Any:
+    """Replace mechanism classes, as a notebook defines them, by instances."""
+    if isinstance(value, type) and issubclass(value, Mechanism):
+        return value()
+    return [_instances(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def asking_functions() -> dict[str, Callable[..., Any]]:
     """Return every function that asks a question, by its name."""
-    # walked and not listed: a question is added as one file
+    # Search the folder for modules, so that a new module adds its question by itself.
     files = [path.stem for path in Path(__file__).parent.glob("[!_]*.py")]
-    found = {name: function_named(name) for name in sorted([*files, *_LISTS])}
-    return {name: function for name, function in found.items() if function is not None}
+    by_name = {name: function_named(name) for name in sorted([*files, *_LISTS])}
+    return {name: function for name, function in by_name.items() if function is not None}
 
 
 _LISTS = {"list_datasets": "listing", "list_mechanisms": "listing"}
-"""Questions that share a file; any other is asked by the file of its own name."""
+"""Questions that share a file; every other question has its own file of its name."""
 
 
 def function_named(name: str) -> Callable[..., Any] | None:
-    """Return the function that asks a question, importing no other; None where there is none."""
+    """Return the function of a question without importing other functions, or None."""
     file = _LISTS.get(name, name)
     if not (Path(__file__).parent / f"{file}.py").is_file():
         return None
-    found = getattr(import_module(f"dpviz.studies.{file}"), name, None)
-    return found if hasattr(found, "question") else None
+    function = getattr(import_module(f"dpviz.studies.{file}"), name, None)
+    return function if hasattr(function, "question") else None
 
 
 def question_of(function: Callable[..., Any]) -> Study:
-    """Return what a function of the front door was declared with."""
-    found: Study = function.question  # type: ignore[attr-defined]
-    return found
+    """Return the declaration of a public function."""
+    question: Study = function.question  # type: ignore[attr-defined]
+    return question
 
 
 def type_of(param: Param) -> Any:
@@ -306,7 +303,7 @@ def _with_options(doc: str, keywords: Sequence[inspect.Parameter], params: Any) 
     lines = []
     for keyword in keywords:
         param: Param = params[keyword.name]
-        # an empty list of mechanisms stands for all that apply
+        # An empty list of mechanisms means all mechanisms that apply.
         default = repr(keyword.default) if keyword.default != () else "all that apply"
         lines.append(f"{keyword.name} : {_type_words(keyword.annotation)}, default {default}")
         words = param.help
@@ -318,10 +315,10 @@ def _with_options(doc: str, keywords: Sequence[inspect.Parameter], params: Any) 
     if not lines:
         return doc
     section = "\n".join(["Other Parameters", "----------------", *lines, "", ""])
-    # numpydoc has Other Parameters before Raises; Python strips indents itself from 3.13 on
+    # numpydoc puts Other Parameters before Raises. From 3.13 on, Python strips indents itself.
     doc = inspect.cleandoc(doc)
-    before, found, after = doc.partition("Raises\n------\n")
-    return f"{before}{section}{found}{after}" if found else doc
+    before, heading, after = doc.partition("Raises\n------\n")
+    return f"{before}{section}{heading}{after}" if heading else doc
 
 
 def _type_words(kind: Any) -> str:
@@ -343,34 +340,34 @@ def _type_words(kind: Any) -> str:
     return words.replace("pathlike of str", "path")
 
 
-def _unknown(function: str, name: str, signature: inspect.Signature) -> str:
-    known = list(signature.parameters)
-    near = difflib.get_close_matches(name, known, 1)
+def _unknown_keyword(function: str, name: str, signature: inspect.Signature) -> str:
+    names = list(signature.parameters)
+    near = difflib.get_close_matches(name, names, 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
-    return f"{function} takes the keywords {', '.join(known)}; got {name[:40]!r}{hint}."
+    return f"{function} takes the keywords {', '.join(names)}; got {name[:40]!r}{hint}."
 
 
-# What made an answer -------------------------------------------------------------------------
+# Record of a call ----------------------------------------------------------------------------
 
 
-def _noted(question: Study, given: Mapping[str, Any], date: str) -> Call:
-    """Return what is noted of a call: no folder, and nothing that a caller had in memory."""
+def _call_record(question: Study, values: Mapping[str, Any], date: str) -> Call:
+    """Return the record of a call, without folders and without data from memory."""
     options = {
-        name: _written(name, value)
-        for name, value in given.items()
+        name: _json_value(name, value)
+        for name, value in values.items()
         if name not in ASIDE and value is not None
     }
     name = question.function.__name__
     return Call(name, options, command_of(question, options), date)
 
 
-def _written(name: str, value: Any) -> Any:
-    """Return the value of an option as JSON data; None for where a file lies, or a table's rows."""
+def _json_value(name: str, value: Any) -> Any:
+    """Return the value of an option as JSON data; None for a file's path or a table's rows."""
     if name == "table" and not isinstance(value, (str, PathLike)):
-        return None  # what was in memory is its owner's: a Bunch too, which is a mapping
+        return None  # Never record rows from memory. A Bunch is a mapping, not a table.
     if name == "bounds" and not isinstance(value, (str, PathLike, Mapping)):
         value = bounds_of(value)
-    # by feature where they have names, else one pair for all
+    # Record one pair of bounds per feature if the features have names, otherwise one for all.
     if isinstance(value, FeatureBounds):
         value = value.pairs or [value.low, value.high]
     if hasattr(value, "tolist"):
@@ -381,28 +378,25 @@ def _written(name: str, value: Any) -> Any:
         case Metric():
             return value.key
         case str() | PathLike():
-            return None if name in _PLACES and _is_place(fspath(value)) else fspath(value)
+            path = fspath(value)
+            # The spectrum of a plan may come from a file, so check this file too.
+            place = path.partition("spectrum=")[2] if path.startswith(PREFIX) else path
+            return None if name in _PLACES and place and Path(place).is_file() else path
         case Mapping():
-            return {str(key): _written("", item) for key, item in value.items()}
+            return {str(key): _json_value("", item) for key, item in value.items()}
         case Iterable():
-            return [_written("", item) for item in value]
+            return [_json_value("", item) for item in value]
         case bool() | int() | float() as number:
             return number
     return None
 
 
-def _is_place(written: str) -> bool:
-    """Return whether a text is the path of a file that is there, or a plan's of its spectrum."""
-    place = written.partition("spectrum=")[2] if written.startswith(PREFIX) else written
-    return bool(place) and Path(place).is_file()
-
-
 _PLACES = ("table", "bounds", "allocation", "schema", "spectrum")
-"""Options that may be the path of a file: neither its name nor where it lies is noted."""
+"""Options that may be the path of a file, whose name and folder are never recorded."""
 
 
 def command_of(question: Study, options: Mapping[str, Any]) -> str:
-    """Return the shell command that asks the same; what was in memory has a name to fill in."""
+    """Return the shell command for the same call, with placeholder names for data from memory."""
     params = question.params()
     words = question.word.split()
     rest: list[str] = []
@@ -410,14 +404,14 @@ def command_of(question: Study, options: Mapping[str, Any]) -> str:
         param = params.get(name)
         if name == "table" or (param is not None and not param.flag.startswith("-")):
             words.append(YOUR_FILE if value is None else str(value))
-        # an axis and its values are one pair of flags, written by `_axes_words`
+        # Skip the axes and their values, which `_axes_words` writes as pairs of flags.
         elif name not in ("over", "values"):
             rest += _flags(name, param, value)
     return shell_command(*words, *_axes_words(options), *rest)
 
 
 def _flags(name: str, param: Param | None, value: Any) -> list[str]:
-    """Return one option as the command line takes it; a list's as often as it has items."""
+    """Return one option as command-line words; a list repeats its flag for each item."""
     flag = f"--{name.replace('_', '-')}" if param is None else param.flag
     repeats = isinstance(value, list) and (param is None or param.kind == "list")
     words = []
@@ -425,10 +419,10 @@ def _flags(name: str, param: Param | None, value: Any) -> list[str]:
         if isinstance(item, bool):
             words += [flag] if item else []
             continue
-        # what was in memory has a file's name to fill in
+        # A table from memory has no file, so write a placeholder as its file name.
         unnamed = item is None or isinstance(item, (Mapping, list) if name == "bounds" else Mapping)
         text = f"{name}.csv" if unnamed else _text(param, item)
-        # a negative number would be read as a flag of its own
+        # Join a negative number to its flag, because argparse would take a separate one for a flag.
         words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
     return words
 
@@ -442,7 +436,7 @@ def _text(param: Param | None, value: Any) -> str:
 
 
 def _axes_words(options: Mapping[str, Any]) -> list[str]:
-    """Return the axes of a sweep as the command line takes them."""
+    """Return the axes of a sweep in the form of the command line."""
     over, values = options.get("over"), options.get("values")
     if over is None or (isinstance(over, str) and values is None):
         return [] if over is None else ["--over", over]
@@ -456,79 +450,76 @@ def _axes_words(options: Mapping[str, Any]) -> list[str]:
 
 
 def settings_of(table: str, options: Mapping[str, Any]) -> Settings:
-    """Return the settings that a call states of a table by its name.
+    """Return the settings of a call for a named table.
 
     Raises
     ------
     InvalidSetting, WrongArgument
-        If a value, or the kind of table, is not legal.
+        If a value, or the kind of table, is not allowed.
     """
     values = dict(options)
     if "mechanisms" in values:
         values["mechanisms"] = variants(values["mechanisms"])
     if isinstance(values.get("allocation"), Mapping):
-        values["allocation"] = "uniform"  # until the features are known
+        values["allocation"] = "uniform"  # Features are still unknown, so use equal shares.
     if isinstance(values.get("allocation"), PathLike):
         values["allocation"] = fspath(values["allocation"])
     return Settings(table=table, **values)
 
 
-def variants(given: Variants) -> Any:
-    """Return variants as settings hold them: texts, and mechanisms as they are."""
-    if isinstance(given, str):
-        return params_of(Settings)["mechanisms"].parse(given)
-    if isinstance(given, Mechanism):
-        return (given,)
-    if not isinstance(given, Iterable):
-        raise params_of(Settings)["mechanisms"].error(given)
-    return tuple(given)
+def variants(value: Variants) -> Any:
+    """Return variants in the form of settings: texts, and unchanged mechanism objects."""
+    if isinstance(value, str):
+        return params_of(Settings)["mechanisms"].parse(value)
+    if isinstance(value, Mechanism):
+        return (value,)
+    if not isinstance(value, Iterable):
+        raise params_of(Settings)["mechanisms"].error(value)
+    return tuple(value)
 
 
 @dataclass(frozen=True)
 class Measuring(Declared):
-    """By what releases are measured."""
+    """Metrics that measure releases."""
 
     metrics: tuple[str, ...] = texts(
         (), label="Metrics", flag="--metric", url=None, allowed_text="names of metrics",
-        help="A metric to measure, such as largest_angle; repeatable. Default: all that apply.",
+        help="A metric to measure, such as largest_angle; repeatable. Default: all metrics.",
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Publishing(Declared):
-    """How a table of one's own is read for what may be shown to anybody, and where that is paid."""
+    """How a user's own table is read for publication, and which ledger records the cost."""
 
     schema: str | None = text(
         None, label="Schema", flag="--schema", url=None, optional=True, group="Table",
-        help="Schema by which the table is read; dpviz schema drafts one. Each cell is read by "
-        "itself, every row counts, and a typical value replaces a missing cell. Without it "
-        "pictures of a file of your own are not to be published.",
+        help="Schema that says how to read the table; dpviz schema drafts one. Each cell is read "
+             "by itself, every row counts, and a typical value replaces a missing cell. Without a "
+             "schema, do not publish charts of your own file.",
     )  # fmt: skip
     ledger: str | None = text(
         None, label="Ledger", flag="--ledger", url=None, optional=True,
-        help="A ledger to enter what the pictures cost in, before the rows are looked at.",
+        help="Ledger in which dpviz enters the cost of the charts before it reads the rows."
     )  # fmt: skip
 
 
 def ready(table: Any, options: Mapping[str, Any]) -> tuple[BoundedTable | PlannedTable, Settings]:
     """Return the prepared table of a call, and its settings with the allocation resolved."""
-    settings = settings_of(_called(table), options)
+    # A prepared table knows its name. Any other table must be read first.
+    prepared_before = isinstance(table, (BoundedTable, PlannedTable))
+    settings = settings_of(table.name if prepared_before else name_of(table), options)
     prepared = prepared_of(table, settings)
     return prepared, prepared.with_shares(settings, shares_of(options))
 
 
-def _called(table: Any) -> str:
-    # what is prepared already brings its name; anything else has yet to be read
-    return table.name if isinstance(table, (BoundedTable, PlannedTable)) else name_of(table)
-
-
 def shares_of(options: Mapping[str, Any]) -> Mapping[str, float] | None:
-    """Return the allocation of a call where it is a mapping of feature to share."""
-    given = options.get("allocation")
-    return given if isinstance(given, Mapping) else None
+    """Return the allocation of a call if it is a mapping of feature to share."""
+    shares = options.get("allocation")
+    return shares if isinstance(shares, Mapping) else None
 
 
 def options_of(settings: Settings) -> Options:
-    """Return the keywords that state these settings; the table is the function's first argument."""
-    named = {name: getattr(settings, name) for name in params_of(Settings) if name != "table"}
-    return cast(Options, named)
+    """Return the keywords that give these settings, without the table, the first argument."""
+    values = {name: getattr(settings, name) for name in params_of(Settings) if name != "table"}
+    return cast(Options, values)

@@ -1,4 +1,4 @@
-"""What an allocation of precision does: noise along directions, prices, gains."""
+"""Effects of an allocation of precision: noise along directions, cost, gains."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SPEND_COLUMNS = (
 
 
 def precision_variants() -> tuple[str, ...]:
-    """Return the variants that stand side by side on the Precision page."""
+    """Return the variants that the Precision page compares."""
     return tuple(
         parse_variant(f"{key}[{parameters}]" if parameters else key).text
         for key, cls in all_mechanisms().items()
@@ -53,10 +53,9 @@ def precision_variants() -> tuple[str, ...]:
 
 
 def following() -> tuple[str, ...]:
-    """Return the mechanisms that exist to follow an allocation, and earn from it.
+    """Return the mechanisms that are designed to follow an allocation and can gain from it.
 
-    Of those that follow one, the ones that spend all of what they claim on it: their family is
-    named for it.
+    These mechanisms form the family that follows an allocation and uses all of its claimed budget.
     """
     return tuple(
         key
@@ -80,9 +79,9 @@ def noise_table(
     Returns
     -------
     DataFrame
-        Columns `NOISE_COLUMNS`; directions count from 1; std in units of A.
-        A mechanism that cannot run here, or whose noise has no such standard
-        deviation, has no rows. Private directions are those of the first draw.
+        Table with `NOISE_COLUMNS`; directions count from 1; std in units of A. A mechanism that
+        cannot run here, or whose noise has no such standard deviation, has no rows. Private
+        directions come from the first release.
     """
     parts = []
     for mechanism in mechanisms:
@@ -91,9 +90,9 @@ def noise_table(
         calibration = mechanism.calibrate(problem, budget)
         draws = Draws.trials(seed, mechanism.key, range(1))
         stds = mechanism.noise_along(prepared.moment, calibration, draws)
-        # samplers have no noise that lies along a direction
+        # Mechanisms that sample have no noise along a direction.
         if stds is not None:
-            # one frame each, joined at the end: a frame that grows is copied at every row
+            # Join one frame per mechanism at the end. Growing a frame copies every row.
             parts.append(
                 pd.DataFrame(
                     {
@@ -107,13 +106,13 @@ def noise_table(
 
 
 _FLAT = 1e-9
-"""Standard deviations within this factor of each other are one."""
+"""Standard deviations within this relative distance count as equal."""
 
 
 def uneven(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of variants whose noise is not everywhere the same.
+    """Return the rows of variants whose noise is not the same everywhere.
 
-    Of a `noise_table`, over directions; of a `price_table`, over shares.
+    The noise varies over directions in a `noise_table`, and over shares in a `price_table`.
     """
     by = table.groupby("mechanism")["std"]
     return table[by.transform("max") > by.transform("min") * (1 + _FLAT)]
@@ -122,15 +121,15 @@ def uneven(table: pd.DataFrame) -> pd.DataFrame:
 def account_table(
     mechanisms: Sequence[Mechanism], prepared: Prepared, problem: Problem, budget: Budget, seed: int
 ) -> pd.DataFrame:
-    """Return what each account asks for at one budget, all with the uniform allocation.
+    """Return the noise by each accounting method at one budget, with the uniform allocation.
 
     Returns
     -------
     DataFrame
-        Columns mechanism, std (of the variance along one direction) and spent
-        (the epsilon really spent at the budget's delta).
+        Table with columns mechanism, std (of the variance along one direction) and spent (the
+        actual epsilon at the budget's delta).
     """
-    # with equal shares the accounts differ and nothing else does
+    # The shares are equal, so the mechanisms differ only in their privacy accounting.
     plain = replace(problem, allocation=UNIFORM)
     noise = noise_table(mechanisms, prepared, plain, budget, seed)
     rows = []
@@ -157,17 +156,17 @@ def price_table(
 ) -> pd.DataFrame:
     """Return the noise along one direction against its share of the precision.
 
-    The other directions divide the rest equally.
+    The other directions divide the remaining precision equally.
 
     Returns
     -------
     DataFrame
-        Columns `PRICE_COLUMNS`.
+        Table with `PRICE_COLUMNS`.
     """
     rows = []
     for mechanism in mechanisms:
         along = _noise_of_first(mechanism, prepared, seed)
-        # noise falls as a power of the share, so that steps are even on its logarithm
+        # Noise is a power of the share, so use steps that are even on a logarithmic scale.
         for share in np.geomspace(0.01, 0.99, 9):
             bought = replace(
                 problem.allocation, strategy="binary", chosen=(1,), tau=float(share), theta=()
@@ -181,11 +180,11 @@ def price_table(
 def _noise_of_first(
     mechanism: Mechanism, prepared: Prepared, seed: int
 ) -> Callable[[Problem, Budget], float | None]:
-    """Return how much noise lies along the first direction, as a function of the allocation.
+    """Return a function of problem and budget that gives the noise along the first direction.
 
-    Directions do not depend on the shares, so they are released once for all.
+    Directions do not depend on the shares, so the mechanism releases them only once.
     """
-    released: list[Directions] = []
+    directions: list[Directions] = []
 
     def along(problem: Problem, budget: Budget) -> float | None:
         if mechanism.why_not(problem, budget) is not None:
@@ -195,25 +194,23 @@ def _noise_of_first(
         if not isinstance(mechanism, DirectionalMechanism):
             stds = mechanism.noise_along(prepared.moment, calibration, draws)
             return None if stds is None else float(stds[0])
-        # directions do not depend on the share: they are released once, and each share only priced
-        if not released:
-            # kept in a list, which the function below sees filled
-            released.append(mechanism.released_directions(prepared.moment, calibration, draws))
-        return float(mechanism.direction_stds(calibration, released[0])[0, 0])
+        if not directions:
+            # Store the released directions in this list, so that later calls reuse them.
+            directions.append(mechanism.released_directions(prepared.moment, calibration, draws))
+        return float(mechanism.direction_stds(calibration, directions[0])[0, 0])
 
     return along
 
 
 def spend_table(comparison: Comparison) -> pd.DataFrame:
-    """Return how each budget is split between private directions and the release.
+    """Return how each budget is divided between private directions and the release.
 
     Returns
     -------
     DataFrame
-        Columns `SPEND_COLUMNS`, one row for each variant that buys directions:
-        who supplies them, the parts for directions and for the release, their
-        sums, the epsilon that the supplier really spends at its own delta, and
-        the epsilon that both really spend together. Empty where none is bought.
+        Table with `SPEND_COLUMNS`, one row for each variant with private directions: their
+        supplier, the budgets for directions and for the release, their sums, the supplier's actual
+        epsilon at its own delta, and the actual epsilon of both. Empty if there is no such variant.
     """
     problem, budget = comparison.problem, comparison.budget
     rows = []
@@ -222,10 +219,10 @@ def spend_table(comparison: Comparison) -> pd.DataFrame:
         if not isinstance(mechanism, FollowsAllocation):
             continue
         bought = mechanism.purchase(problem, budget)
-        # public directions cost nothing, and there is no split to show
+        # Public directions use no budget, so there is no split of the budget to show.
         if bought.bought is None:
             continue
-        # what is pure leaves the setting's delta unused
+        # A mechanism with pure privacy does not use the delta of the setting.
         whole = budget.delta if mechanism.info.guarantee == "approximate" else 0.0
         rows.append(
             {
@@ -247,61 +244,59 @@ def spend_table(comparison: Comparison) -> pd.DataFrame:
 def suppliers() -> dict[str, str]:
     """Return the mechanisms that can supply private directions, with their labels.
 
-    The first, an empty text, is the default.
+    The first key, an empty text, means no supplier and is the default.
     """
-    found = {"": "Gaussian or Wishart noise (default)"}
-    return found | {key: all_mechanisms()[key].info.label for key in supplier_keys()}
+    names = {"": "Gaussian or Wishart noise (default)"}
+    return names | {key: all_mechanisms()[key].info.label for key in supplier_keys()}
 
 
 def supplier_note(problem: Problem) -> str | None:
-    """Return which directions a named supplier releases, or None where nobody is named."""
+    """Return which directions a named supplier releases, or None if no supplier is named."""
     if not problem.allocation.supplier:
         return None
     mechanism = parse_variant(problem.allocation.supplier)
-    released = own_problem(mechanism, problem).k
+    count = own_problem(mechanism, problem).k
     if mechanism.info.release == "matrix":
-        return (
-            f"{mechanism.label} releases a matrix: all {released} directions and their variances."
-        )
-    noun = "direction" if released == 1 else "directions"
+        return f"{mechanism.label} releases a matrix: all {count} directions and their variances."
+    noun = "direction" if count == 1 else "directions"
     note = (
-        f"{mechanism.label} releases a subspace: the first {released} {noun} (k, and at most d - 1)"
-        f" are its own, the other {problem.d - released} complete the basis in no particular order"
+        f"{mechanism.label} releases a subspace. The first {count} {noun} (k, and at most d - 1) "
+        f"span the released subspace. The other {problem.d - count} directions complete the basis "
+        "in no order"
     )
     if mechanism.releases_variances:
-        return f"{note} and share the mean of the variances left."
-    return f"{note}. It releases no variances, so shares by variance cannot be had from it."
+        return f"{note} and share the mean of the remaining variances."
+    return f"{note}. The mechanism releases no variances, so shares by variance are impossible."
 
 
 def directions_warning(allocation: Allocation) -> str | None:
-    """Return what is not private about an allocation's directions, or None."""
+    """Return which facts about an allocation's directions are not private, or None."""
     return f"Not private. {TRUE_DIRECTIONS}" if allocation.directions == "true" else None
 
 
 def overlap_with_chosen(result: Result, allocation: Allocation) -> float | None:
-    """Return how much of the released space lies in the chosen features, averaged over draws.
+    """Return how much of the released space lies in the chosen features, averaged over releases.
 
-    1 if the smaller of the two spaces lies inside the other, 0 if they are
-    orthogonal. None unless features are the directions and some are chosen.
+    The result is 1 if the smaller of the two spaces lies inside the other, and 0 if they are
+    orthogonal. It is None unless features are the directions and some features are chosen.
     """
     if allocation.strategy != "binary" or allocation.directions != "features":
         return None
     rows = result.components[:, np.array(allocation.chosen) - 1, :]
-    # as many dimensions as two spaces can share, so that 1 is all of the smaller one
+    # Divide by the most dimensions in common, so that 1 means the whole smaller space.
     most = min(rows.shape[1], rows.shape[2])
     return float(np.square(rows).sum(axis=(1, 2)).mean() / most)
 
 
 def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
-    """Return what an allocation gained against equal shares.
+    """Return the gain of an allocation over equal shares.
 
     Returns
     -------
     DataFrame
-        Columns `GAIN_COLUMNS`: the variant and its name, mean recovery with this allocation, the
-        central 95 % of its draws, the mean with equal shares, overlap (see
-        `overlap_with_chosen`), spent and status. Recovery is missing where nothing can be
-        recovered: where any subspace is as good.
+        Table with `GAIN_COLUMNS`: the variant and its name, mean recovery with this allocation and
+        its central 95 %, the mean with equal shares, overlap (see `overlap_with_chosen`), spent and
+        status. Recovery is missing if all subspaces are equally good.
     """
     before = {result.mechanism.text: _recovery(result) for result in uniform.results}
     rows = [
@@ -321,13 +316,13 @@ def gain_table(comparison: Comparison, uniform: Comparison) -> pd.DataFrame:
 
 
 def _range(result: Result) -> dict[str, float]:
-    told = result.summaries.get("recovery")
-    return {} if told is None else {"low": told.low, "high": told.high}
+    summary = result.summaries.get("recovery")
+    return {} if summary is None else {"low": summary.low, "high": summary.high}
 
 
 def _recovery(result: Result) -> float | None:
-    """Return the mean recovery of the draws, None where chance is as good as exact PCA."""
-    # absent where nothing can be recovered, as no share of nothing is one
+    """Return the mean recovery of the releases; None if chance is as good as exact PCA."""
+    # If nothing can be recovered, the share is undefined and the metric is absent.
     values = result.metrics.get("recovery")
     return None if values is None else float(values.mean())
 
@@ -335,32 +330,32 @@ def _recovery(result: Result) -> float | None:
 def bounds_of_rows(
     rows: Iterable[tuple[str, float | None, float | None]],
 ) -> dict[str, tuple[float, float]]:
-    """Return edited bounds by feature.
+    """Return bounds by feature from an edited table.
 
     Parameters
     ----------
     rows : iterable of (str, float or None, float or None)
-        Feature, low and high; None where a cell was left blank.
+        Table of feature, low and high; None for a blank cell.
 
     Raises
     ------
     InvalidSetting
-        If a bound is missing or not finite, or a low is not below its high. The
-        numbers are not repeated: they may have been taken from the data.
+        If a bound is missing or not finite, or a low is not below its high. The message omits the
+        numbers, which may have been taken from the data.
     """
-    found = {}
+    bounds = {}
     for name, low, high in rows:
         if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-            given = "a blank"
+            entry = "a blank"
         elif not low < high:
-            given = "low at or above high"
+            entry = "low at or above high"
         else:
-            found[name] = (float(low), float(high))
+            bounds[name] = (float(low), float(high))
             continue
-        # never the numbers: bounds that were taken from the data are people's
-        allowed = "finite numbers with low below high"
-        raise InvalidSetting(f"the bounds of {name[:60]!r}", allowed, given, "--bounds")
-    return found
+        # Do not show the wrong numbers, because bounds taken from the data are values of people.
+        rule = "finite numbers with low below high"
+        raise InvalidSetting(f"the bounds of {name[:60]!r}", rule, entry, "--bounds")
+    return bounds
 
 
 # The planted example ------------------------------------------------------------------------------
@@ -378,15 +373,15 @@ _BALL: dict[str, Any] = {"domain": "ball", "bounds": "max"}
 
 @dataclass(frozen=True)
 class Example:
-    """A setting in which directions pay, or do not.
+    """A setting in which low-noise directions help, or do not help.
 
     Attributes
     ----------
     label : str
     said : str
-        What is believed, and of what.
+        The belief about useful directions, in words.
     changes : mapping
-        Fields of `Settings`, with every one that the outcome depends on but draws and seed.
+        Fields of `Settings` that determine the outcome, except number of releases and seed.
     """
 
     label: str
@@ -395,92 +390,92 @@ class Example:
 
     @property
     def allocation(self) -> str:
-        """The belief, as an allocation."""
+        """The belief about useful directions, as an allocation."""
         return str(self.changes["allocation"])
 
     def of(self, settings: Settings) -> Settings:
-        """Return settings with the example's in place."""
+        """Return settings with the example's values."""
         return replace(settings, **self.changes)
 
 
-def _example(label: str, said: str, allocation: str, domain: Mapping[str, Any]) -> Example:
-    return Example(label, said, {**_PLANTED, **domain, "allocation": allocation})
+def _example(label: str, text: str, allocation: str, domain: Mapping[str, Any]) -> Example:
+    return Example(label, text, {**_PLANTED, **domain, "allocation": allocation})
 
 
 EXAMPLES: dict[str, Example] = {
     "right": _example(
-        "Right", "both features that vary are favoured", f"binary:1,2:{TAU}", _BOX
+        "Right", "the shares favour both features that vary", f"binary:1,2:{TAU}", _BOX
     ),
     "half": _example(
-        "Half right", "one of the two features that vary is favoured", f"binary:1:{TAU}", _BOX
+        "Half right", "the shares favour one of the two features that vary", f"binary:1:{TAU}", _BOX
     ),
     "wrong": _example(
-        "Wrong", "two features that hardly vary are favoured", f"binary:7,8:{TAU}", _BOX
+        "Wrong", "the shares favour two features that hardly vary", f"binary:7,8:{TAU}", _BOX
     ),
     "ball": _example(
-        "On the ball", "both features that vary are favoured, but only the norm of a row is public",
+        "On the ball", "the shares favour both features that vary; only a row-norm bound is public",
         f"binary:1,2:{TAU}", _BALL,
     ),
 }  # fmt: skip
-"""By key, in the order they are told; the first is where the Precision page opens."""
+"""Examples by key, in teaching order; the Precision page starts with the first example."""
 
 
 def shown(settings: Settings) -> str | None:
-    """Return the key of the example that settings are, whatever their draws and mechanisms."""
+    """Return the key of the example that settings match; trials and mechanisms may differ."""
     for key, example in EXAMPLES.items():
         if example.of(settings) == settings:
             return key
     return None
 
 
-# Shares of the precision that a page lets a user edit, drag and take along ----------------------
+# Shares of the precision that a page lets a user edit, drag and download ------------------------
 
 SHARE_DIGITS = 6
-"""Decimals of a share that was dragged."""
+"""Number of decimals of a dragged share."""
 
 
-def rebalance(theta: FloatArray, locked: NDArray[np.bool_]) -> FloatArray:
+def rebalance(theta: FloatArray, locks: NDArray[np.bool_]) -> FloatArray:
     """Return theta with the unlocked entries rescaled so that all sum to 1.
 
     Parameters
     ----------
     theta : ndarray of shape (d,)
-        At least 0 each; unlocked entries keep their proportions, or become
-        equal where they are all 0.
-    locked : ndarray of bool, shape (d,)
+        Shares, each at least 0. Unlocked entries keep their proportions, or become equal if all of
+        them are 0.
+    locks : ndarray of bool, shape (d,)
 
     Raises
     ------
     InvalidSetting
-        If the locked entries leave the others less than `SMALLEST_SHARE` each,
-        or everything is locked and the sum is not 1.
+        If the locked entries leave less than `SMALLEST_SHARE` for each other entry, or all entries
+        are locked and the sum is not 1.
     """
-    fixed = math.fsum(theta[locked])
-    free = int((~locked).sum())
-    left = 1.0 - fixed
+    mass = math.fsum(theta[locks])
+    free = int((~locks).sum())
+    rest = 1.0 - mass
     if free == 0:
-        if abs(left) > SUM_TOLERANCE:
-            raise refused("shares that sum to 1; all are locked", f"a sum of {numeral(fixed, 7)}")
-        return theta / fixed
-    if left < free * SMALLEST_SHARE:
+        if abs(rest) > SUM_TOLERANCE:
+            raise refused("shares that sum to 1 if all are locked", f"a sum of {numeral(mass, 7)}")
+        return theta / mass
+    if rest < free * SMALLEST_SHARE:
         raise refused(
-            f"locked shares that leave at least {numeral(SMALLEST_SHARE, 6)} for each of the other "
-            f"{free}",
-            f"locked shares that sum to {numeral(fixed, 7)}",
+            f"locked shares that leave at least {numeral(SMALLEST_SHARE, 6)} for each of the "
+            f"{free} other shares",
+            f"locked shares that sum to {numeral(mass, 7)}",
         )
     result = theta.astype(np.float64)
-    weights = np.maximum(theta[~locked], 0.0)
+    weights = np.maximum(theta[~locks], 0.0)
     total = math.fsum(weights)
     weights = weights / total if total > 0 else np.full(free, 1.0 / free)
-    # What lies above the least share is divided in proportion, so no entry falls below it.
-    result[~locked] = SMALLEST_SHARE + (left - free * SMALLEST_SHARE) * weights
+    # Give every share the least value, and divide only the rest, so that none falls below it.
+    result[~locks] = SMALLEST_SHARE + (rest - free * SMALLEST_SHARE) * weights
     return result
 
 
 def shares_table(allocation: Allocation, names: Sequence[str]) -> pd.DataFrame:
-    """Return the shares to edit: columns direction, theta and locked.
+    """Return the table of shares for editing, with columns direction, theta and locked.
 
-    Where the shares follow from a spectrum, the table starts from equal ones.
+    If the shares follow from a spectrum, the table starts with equal shares.
     """
     d = len(names)
     shares = UNIFORM.shares(d) if allocation.needs_spectrum else allocation.shares(d)
@@ -493,44 +488,44 @@ def rebalanced_text(table: pd.DataFrame) -> str:
     Parameters
     ----------
     table : DataFrame
-        As `shares_table` returns it, edited.
+        Table from `shares_table`, edited.
 
     Raises
     ------
     InvalidSetting
-        If a share is missing, or the locked ones leave the others too little.
+        If a share is missing, or the locked shares leave too little for the others.
     """
     theta = table["theta"].to_numpy(dtype=np.float64)
     _check_numbers(theta)
     return custom_text(rebalance(theta, table["locked"].to_numpy(dtype=np.bool_)).tolist())
 
 
-def moved_text(theta: Sequence[float], locked: Sequence[bool], moved: int) -> str:
-    """Return the text of shares after one of them was dragged to its place.
+def moved_text(theta: Sequence[float], locks: Sequence[bool], index: int) -> str:
+    """Return the text of all shares after a user dragged one of them.
 
-    The one that moved stays, locked ones stay, and the others are rescaled by `rebalance`. Shares
-    are rounded to `SHARE_DIGITS` decimals.
+    The dragged share and locked shares keep their values; `rebalance` rescales the other shares.
+    Shares are rounded to `SHARE_DIGITS` decimals.
 
     Parameters
     ----------
     theta : sequence of float
-    locked : sequence of bool
-    moved : int
-        Index of the share that was dragged.
+    locks : sequence of bool
+    index : int
+        Index of the dragged share.
 
     Raises
     ------
     InvalidSetting
-        If these are not shares, or the ones that stay leave the others too little.
+        If the values are not shares, or the fixed shares leave too little for the others.
     """
     _check_numbers(theta)
-    if len(locked) != len(theta) or not 0 <= moved < len(theta):
-        raise refused("one lock for each share", f"{len(locked)} locks")
-    shares, stays = np.array(theta, dtype=np.float64), np.array(locked, dtype=np.bool_)
-    shares[moved] = max(shares[moved], SMALLEST_SHARE)
-    stays[moved] = True
+    if len(locks) != len(theta) or not 0 <= index < len(theta):
+        raise refused("a list with one lock for each share", f"{len(locks)} locks")
+    shares, stays = np.array(theta, dtype=np.float64), np.array(locks, dtype=np.bool_)
+    shares[index] = max(shares[index], SMALLEST_SHARE)
+    stays[index] = True
     shares = np.round(rebalance(shares, stays), SHARE_DIGITS)
-    # What rounding leaves over goes where it is felt least, and not to what stays.
+    # Add the rounding error to the largest share that may change, where it matters least.
     place = int(np.where(stays & ~stays.all(), 0.0, shares).argmax())
     shares[place] = round(float(shares[place]) + 1 - math.fsum(shares), SHARE_DIGITS)
     return custom_text(shares.tolist())
@@ -538,11 +533,11 @@ def moved_text(theta: Sequence[float], locked: Sequence[bool], moved: int) -> st
 
 def _check_numbers(shares: Sequence[float] | FloatArray) -> None:
     if not np.isfinite(np.asarray(shares, dtype=np.float64)).all():
-        raise InvalidSetting("allocation", "shares that are numbers", "a blank", "--allocation")
+        raise InvalidSetting("allocation", "shares that are all numbers", "a blank", "--allocation")
 
 
 def custom_text(shares: Sequence[float]) -> str:
-    """Return the settings text of a custom allocation; raises unless it sums to 1."""
+    """Return the settings text of a custom allocation; raise unless its sum is 1."""
     _check_numbers(shares)
     return Allocation("custom", theta=tuple(float(share) for share in shares)).text[0]
 
@@ -550,7 +545,7 @@ def custom_text(shares: Sequence[float]) -> str:
 def shares_file(allocation: Allocation, names: Sequence[str], shares: Sequence[float]) -> str:
     """Return shares as the text of a CSV file that can be read back.
 
-    Features go by name; principal directions have numbers only.
+    Features are written by name; principal directions have only numbers.
     """
     key = "feature" if allocation.directions == "features" else "direction"
     keys = list(names) if key == "feature" else list(range(1, len(names) + 1))

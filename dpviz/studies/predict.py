@@ -1,4 +1,4 @@
-"""The question `predict`: what is expected, without a draw."""
+"""The question `predict`: analytical predictions, without simulation."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanOptions(Declared):
-    """A plan in the place of a table, or another number of people."""
+    """A plan instead of a table, or another number of people."""
 
     n: float | None = number(
         None, 2, 1e15, label="People", optional=True,
-        help="Beside a spectrum, or in the place of the table's: the same population.",
+        help="Number of people, for a spectrum or to replace the table's number."
     )  # fmt: skip
     spectrum: str | None = text(
         None, label="Spectrum", optional=True,
-        help="Eigenvalues in squared row-norm bounds, instead of a table. A file with one "
-        "eigenvalue a line, or a text such as power:d=50,exponent=1.5,total=0.5.",
+        help="Eigenvalues to use instead of a table, in units of the squared row-norm bound. Give "
+        "a file with one eigenvalue a line, or a text such as power:d=50,exponent=1.5,total=0.5.",
     )  # fmt: skip
 
 
@@ -55,8 +55,8 @@ _PREDICTED = (
 
 
 def _metric(name: str, row: Expectation) -> Any:
-    found = row.metric(name)
-    return ABSENT if found is None else found
+    number = row.metric(name)
+    return ABSENT if number is None else number
 
 
 PREDICTED = (
@@ -70,21 +70,22 @@ PREDICTED = (
     Column("kind", of=lambda row: Kind.PREDICTION, type=Literal["prediction"],
            show=frozenset({"json"})),
     Column("overlaps", of=lambda row: row.prediction.overlaps, show=frozenset({"json"}),
-           type=Annotated[FloatArray, list[float]], help="With the true directions."),
+           type=Annotated[FloatArray, list[float]],
+           help="Overlaps with the true components."),
     Column("eigenvalues", of=lambda row: row.prediction.spectrum, show=frozenset({"json"}),
            type=Annotated[FloatArray, list[float]]),
 )  # fmt: skip
-"""Of a mechanism: its expected metrics, and its spectrum."""
+"""Return the columns of a mechanism: its expected metrics, and its spectrum."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions(Answer):
-    """What mechanisms are expected to do in one setting, without a single draw.
+    """Predicted results of mechanisms in one setting, without simulation.
 
     Attributes
     ----------
     skipped : tuple of dpviz.simulation.cells.Skipped
-        Mechanisms without a prediction, and why.
+        Mechanisms without a prediction, with reasons.
     prepared : Measured
     """
 
@@ -99,49 +100,49 @@ class Predictions(Answer):
     prepared: Annotated[Measured, ASIDE]
 
     def printed(self) -> str:
-        """Return the summary."""
+        """Return the summary of the predictions as text."""
         return self.summary()
 
     def summary(self) -> str:
-        """Return the expected share of each mechanism, the best first."""
+        """Return the expected share of each mechanism, the highest first."""
         rows, settings = self.prepared, self.settings
-        ranked = sorted(self.results, key=lambda item: -item.prediction.captured_share)
+        results = sorted(self.results, key=lambda item: -item.prediction.captured_share)
         at = budget_words(rows.budget(settings))
         lines = [
-            f"Expected at {at}, n {rows.n:,}, d {rows.d}, k {settings.k}, without a draw, of what "
-            f"{settings.k} components can explain: "
+            f"Predicted analytically at {at}, n {rows.n:,}, d {rows.d}, k {settings.k}: share kept "
+            f"of the variance that {settings.k} components can explain: "
             + ", ".join(
                 f"{item.mechanism.label} {percent(item.prediction.captured_share)}"
                 f" ({item.account.status.words})"
-                for item in ranked
+                for item in results
             )
             + "."
-            if ranked
-            else "None of the chosen mechanisms has a prediction without draws."
+            if results
+            else "No chosen mechanism has an analytical prediction."
         ]
         lines += left_out(self.skipped)
         lines.append("Assumed public: " + "; ".join(rows.assumed_public) + ".")
         return "\n".join(lines)
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw the expected noisy spectra, or one expected metric.
+        """Plot the expected noisy spectra, or one expected metric.
 
         Parameters
         ----------
         name : str, optional
-            ``spectrum`` (the default) or a metric that can be predicted.
+            ``spectrum`` (the default) or a metric that dpviz can predict.
 
         Returns
         -------
         plotly.graph_objects.Figure
         """
-        name = self._named(name)
+        name = self._figure_name(name)
         from dpviz.report.figures import side_by_side
         from dpviz.report.figures.theme import panels_of
 
         rows, settings = self.prepared, self.settings
         mechanisms = [item.mechanism for item in self.results]
-        shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
+        variants = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
         if name == "spectrum":
             accounts = {item.mechanism.text: item.account for item in self.results}
             edges = {key: one.edges for key, one in accounts.items() if one.edges is not None}
@@ -149,13 +150,13 @@ class Predictions(Answer):
                 key: one.threshold for key, one in accounts.items() if one.threshold is not None
             }
             table = expected_spectrum(rows, self.results)
-            return side_by_side.spectra(table, shown, edges, thresholds)
-        # not every mechanism's law says every metric
+            return side_by_side.spectra(table, variants, edges, thresholds)
+        # For some noise distributions, some metrics cannot be predicted.
         values = self.table()[["mechanism", name]].dropna()
-        # a figure of ranges, here without any width: nothing was drawn
-        drawn = [(key, value, value, value) for key, value in values.itertuples(index=False)]
-        table = pd.DataFrame(drawn, columns=list(MEASURE_COLUMNS))
-        return side_by_side.measures(table, shown, METRICS[name])
+        # Nothing was simulated, so draw each interval with width zero.
+        points = [(key, value, value, value) for key, value in values.itertuples(index=False)]
+        table = pd.DataFrame(points, columns=list(MEASURE_COLUMNS))
+        return side_by_side.measures(table, variants, METRICS[name])
 
     def _picture(self) -> Picture | None:
         from dpviz.report.figures.theme import panels_of
@@ -165,16 +166,16 @@ class Predictions(Answer):
         mechanisms = [item.mechanism for item in self.results]
         if not mechanisms:
             return None
-        # where k = d any space is the whole one, and only the captured share is predicted
-        known = self.table().set_index("mechanism")
-        name = "recovery" if "recovery" in known else "captured_share"
-        points = [(key, *[value] * 3) for key, value in known[name].items()]
+        # If k = d, recovery is undefined, so predict only the captured share.
+        by_key = self.table().set_index("mechanism")
+        name = "recovery" if "recovery" in by_key else "captured_share"
+        points = [(key, *[value] * 3) for key, value in by_key[name].items()]
         table = pd.DataFrame(points, columns=["mechanism", "mean", "low", "high"])
-        shown = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
-        return ranges(table, shown, "recovery, predicted analytically")
+        variants = panels_of(mechanisms, rows.problem(settings), rows.budget(settings))
+        return ranges(table, variants, "recovery, predicted analytically")
 
 
-@asks("what mechanisms are expected to do, predicted analytically", PlanOptions, Settings)
+@asks("predict analytically how much structure mechanisms keep", PlanOptions, Settings)
 def predict(
     table: Any = None,
     *,
@@ -182,31 +183,31 @@ def predict(
     spectrum: str | PathLike[str] | Sequence[float] | FloatArray | None = None,
     **options: Unpack[Options],
 ) -> Predictions:
-    """Say what mechanisms are expected to do, without a single draw.
+    """Predict the results of mechanisms analytically, without simulation.
 
     Parameters
     ----------
     table : optional
-        As in `compare`; or nothing, and ``n`` and ``spectrum`` in its place.
+        A table as in `compare`; or omitted, with ``n`` and ``spectrum`` instead.
     n : int, optional
-        People, from 2 to 1e15. Beside a table: the same population with that many people.
+        Number of people, from 2 to 1e15. With a table: the same population with this many people.
     spectrum : str, path or sequence of float, optional
-        Eigenvalues of A = X'X/n in squared row bounds, of sum above 0 and at most 1: the numbers, a
-        file with one a line, or a text of `dpviz.preparation.load.spectrum_of` such as
+        Eigenvalues of A = X'X/n in squared row-norm bounds, with a sum above 0 and at most 1: the
+        numbers, a file with one a line, or a text of `dpviz.preparation.load.spectrum_of` such as
         ``power:d=50,exponent=1.5,total=0.5``.
     **options
-        As in `compare`; ``trials`` and ``seed`` are not used.
+        Options as in `compare`; ``trials`` and ``seed`` are not used.
 
     Returns
     -------
     Predictions
         Expected shares, distances, noise and spectra of the mechanisms whose noise has a limiting
-        law; the others are in ``skipped`` with the reason.
+        distribution; other mechanisms are in ``skipped`` with the reason.
 
     Raises
     ------
     WrongArgument, InvalidSetting, InvalidTable
-        As in `compare`, and where neither or both of table and spectrum are given.
+        For the reasons listed in `compare`, and unless exactly one of table and spectrum is given.
 
     See Also
     --------
@@ -214,8 +215,8 @@ def predict(
 
     Notes
     -----
-    Free additive convolution (Biane 1997) of the spectrum with the noise's limiting law; exact as d
-    grows. The error at small d is listed in docs/prediction.md.
+    Free additive convolution (Biane 1997) of the spectrum with the limiting distribution of the
+    noise; exact as d grows. docs/prediction.md lists the error at small d.
 
     Examples
     --------
@@ -228,39 +229,38 @@ def predict(
     50
     """
     if (table is None) == (spectrum is None):
-        given = "none" if table is None else "both"
-        raise InvalidSetting("table", "given, or n and spectrum in its place", given)
+        count = "none" if table is None else "both"
+        raise InvalidSetting("table", "given, or both n and spectrum in its place", count)
     if n is not None and (isinstance(n, bool) or not isinstance(n, (int, float))):
         raise InvalidSetting("n", "a whole number from 2 to 1e15", n)
     if table is None:
         if n is None:
-            raise InvalidSetting("n", "given beside a spectrum", "none")
-        # a name or a file is read as a plan's text; numbers make the plan at once
+            raise InvalidSetting("n", "given whenever a spectrum is given", "none")
+        # Read a text or a path as part of a plan. Numbers create the plan directly.
         if isinstance(spectrum, (str, PathLike)):
             table = plan_of(f"{PREFIX}n={n},spectrum={spectrum}")
         else:
             table = planned(numbers_of(spectrum), whole_people(str(n)))
-        # the plan has its people already: they are not to be changed once more below
+        # The plan already has n people, so the code below must not change the number again.
         n = None
     prepared, settings = ready(table, options)
     measured = prepared if n is None else prepared.with_n(whole_people(str(n)), settings.seed)
-    found = [expect(measured, settings, mechanism) for mechanism in variants_of(settings)]
-    told = replace(settings, delta=measured.budget(settings).delta)
+    expectations = [expect(measured, settings, mechanism) for mechanism in variants_of(settings)]
+    values = replace(settings, delta=measured.budget(settings).delta)
     return Predictions(
-        measured.n, measured.d, told,
-        tuple(one for one in found if isinstance(one, Expectation)),
-        tuple(one for one in found if isinstance(one, Skipped)), measured,
+        measured.n, measured.d, values,
+        tuple(one for one in expectations if isinstance(one, Expectation)),
+        tuple(one for one in expectations if isinstance(one, Skipped)), measured,
     )  # fmt: skip
 
 
-def expected_spectrum(measured: Measured, found: Iterable[Expectation]) -> pd.DataFrame:
-    """Return the expected noisy eigenvalues beside the true ones.
+def expected_spectrum(measured: Measured, expectations: Iterable[Expectation]) -> pd.DataFrame:
+    """Return the expected noisy eigenvalues and the true eigenvalues.
 
     Returns
     -------
     DataFrame
-        Columns `dpviz.report.tables.comparison.SPECTRUM_COLUMNS`; median, low and high are one
-        number.
+        Columns `dpviz.report.tables.comparison.SPECTRUM_COLUMNS`; median, low and high are equal.
     """
     true = measured.reference.eigenvalues
     parts = [
@@ -269,7 +269,7 @@ def expected_spectrum(measured: Measured, found: Iterable[Expectation]) -> pd.Da
                 "mechanism": item.mechanism.text,
                 "component": range(1, len(true) + 1),
                 "true": true,
-                # an expectation has no range: the columns are those of what is drawn
+                # A prediction has no interval, but it needs the columns of simulations.
                 "median": item.prediction.spectrum,
                 "low": item.prediction.spectrum,
                 "high": item.prediction.spectrum,
@@ -277,7 +277,7 @@ def expected_spectrum(measured: Measured, found: Iterable[Expectation]) -> pd.Da
             },
             columns=list(SPECTRUM_COLUMNS),
         )
-        for item in found
+        for item in expectations
     ]
     empty = pd.DataFrame(columns=list(SPECTRUM_COLUMNS))
     return pd.concat(parts, ignore_index=True) if parts else empty
@@ -288,5 +288,5 @@ def numbers_of(spectrum: Any) -> list[float]:
     try:
         return [float(value) for value in spectrum]
     except (TypeError, ValueError):
-        allowed = "a text, a path or a sequence of numbers"
-        raise InvalidSetting("spectrum", allowed, type(spectrum).__name__) from None
+        rule = "a text, a path or a sequence of numbers"
+        raise InvalidSetting("spectrum", rule, type(spectrum).__name__) from None

@@ -1,4 +1,4 @@
-"""The question `published`: a picture of the rows, and whether it may be shown to anybody."""
+"""The question `published`: a map of the rows, and whether it may be published."""
 
 from __future__ import annotations
 
@@ -40,39 +40,39 @@ _POINTS = 300
 SCREE = (
     Column("variances", type=Annotated[Any, list[float]]),
     Column("noise_std", of=lambda scree: scree.std, type=Annotated[Any, list[float]]),
-    Column("total", type=float, help="Variance of all directions."),
+    Column("total", type=float, help="Total variance over all directions."),
     Column("total_std", type=float),
     Column("hidden_below", of=lambda scree: scree.level, type=float,
-           help="A variance below this cannot be told from noise."),
+           help="A variance below this value cannot be distinguished from noise."),
     Column("radius", of=lambda scree: scree.radius if math.isfinite(scree.radius) else None,
-           help="Rows were shortened to this length first; null where they were not."),
+           help="Length to which rows were clipped first; null if no row was clipped."),
 )  # fmt: skip
-"""Variances along the released directions, in squared units of the rows."""
+"""Columns of the variances along released directions, in squared units of the rows."""
 
 
 @dataclass(frozen=True)
 class ReleasedPicture:
-    """One picture, by its released numbers alone.
+    """The released numbers of one map.
 
     Attributes
     ----------
     directions : list of list of float
-        One list of d numbers an axis.
+        Directions: one list of d numbers for each axis.
     frame : list of float
-        The picture reaches from minus to plus this along each axis.
+        Half-width of the map along each axis.
     directions_alone : bool
-        Whether places are in units of each row's own length.
+        Whether coordinates are in units of each row's own length.
     counts : list
-        Noisy, by label and cell; of ellipses the noisy moments of each label.
+        Noisy counts by label and cell; for ellipses, noisy moments of each label.
     noise : str
-        Gaussian or Laplace.
+        Distribution of the noise: Gaussian or Laplace.
     scree : tuple or None
-        Variances along the released directions, in squared units of the rows.
+        Columns of the variances along released directions, in squared units of the rows.
     drowned : list of str
-        Labels that cannot be told apart.
+        Labels that noise makes indistinguishable.
     error : float or None
-        Share of one dot's error by which noise puts the shape off in 95 of 100 pictures at
-        most, by simulation from these numbers; null for ellipses.
+        Error of the shape due to noise, as a share of the error of one dot for everybody. The error
+        is at most this in 95 of 100 maps, simulated from these numbers; null for ellipses.
     """
 
     form: str
@@ -89,7 +89,7 @@ class ReleasedPicture:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """One mechanism's picture, if it has any.
+    """The map of one mechanism, if it has one.
 
     Attributes
     ----------
@@ -103,39 +103,39 @@ class Sheet:
 
     @property
     def picture(self) -> Picture | None:
-        """The picture; None where no claim holds, or all of it would drown."""
+        """The map; None if no claim holds, or if noise would hide the whole map."""
         return self.result.pictures[0] if self.result.pictures else None
 
     @cached_property
     def worth(self) -> float | None:
-        """By how much noise puts its shape off in 95 of 100 pictures at most."""
+        """Bound on the map's shape error in 95 of 100 maps; a single dot has error 1."""
         if self.picture is None:
             return None
-        # a stream of the mechanism's own: the same words each time they are asked for
+        # Each mechanism has its own random stream, so that repeated calls give the same number.
         return expected(self.picture, generator(0, "expected", self.result.mechanism.text))
 
     @property
     def released(self) -> ReleasedPicture | None:
-        """All numbers of it that are released."""
-        made = self.picture
-        if made is None:
+        """All released numbers of the map."""
+        picture = self.picture
+        if picture is None:
             return None
-        plan = made.plan
+        plan = picture.plan
         return ReleasedPicture(
             plan.options.form,
             self.result.components[0][:, : plan.axes].T.tolist(),
-            made.frame.tolist(),
-            made.disk,
-            made.noisy.tolist(),
+            picture.frame.tolist(),
+            picture.disk,
+            picture.noisy.tolist(),
             "Laplace" if plan.pure else "Gaussian",
             plan.std,
-            made.scree,
-            [self.kinds[kind] for kind in drowned(made)],
+            picture.scree,
+            [self.kinds[kind] for kind in drowned(picture)],
             self.worth,
         )
 
 
-def _planned(name: str, sheet: Sheet) -> Any:
+def _plan_value(name: str, sheet: Sheet) -> Any:
     return ABSENT if sheet.picture is None else getattr(sheet.picture.plan, name)
 
 
@@ -150,35 +150,35 @@ PUBLISHED = (
            show=_JSON),
     Column("epsilon", of=lambda sheet: of_pair(sheet.result.spent, "cost"), show=_TABLE),
     Column("published", of=lambda sheet: sheet.picture is not None, type=bool, show=_TABLE),
-    Column("cells", of=partial(_planned, "cells"), show=_TABLE),
-    Column("noise_std", of=partial(_planned, "std"), show=_TABLE),
+    Column("cells", of=partial(_plan_value, "cells"), show=_TABLE),
+    Column("noise_std", of=partial(_plan_value, "std"), show=_TABLE),
     Column("error", show=_TABLE, of=lambda sheet: ABSENT if sheet.worth is None else sheet.worth),
     Column("picture", of=lambda sheet: sheet.released, type=ReleasedPicture | None, show=_JSON,
-           help="Null where no claim holds, or all of it would drown."),
+           help="The chart; null if no claim holds or noise would hide everything."),
 )  # fmt: skip
-"""What one mechanism publishes."""
+"""The release of one mechanism."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PublishedPictures(Answer):
-    """Pictures of the rows, one of each mechanism, with nothing that compares with the rows.
+    """Maps of the rows, one for each mechanism, without any comparison with the rows.
 
-    They may be shown to anybody where the table is public or was read under a schema.
+    The maps may be published if the table is public or was read under a schema.
 
     Attributes
     ----------
     table_ : str
         Name of the table.
     publishable : bool
-        Whether they may be shown to anybody.
+        Whether the maps may be published.
     reading : str
-        Why they may not, and what to do; empty where they may.
+        Why the maps may not be published, and what to do; empty if they may be published.
     columns_ : tuple of str
-        The features.
+        Names of the features.
     settings : Settings
-        Of a table that is not public without its seed: nobody draws that noise again.
+        Random seed, unused for a table that is not public: nobody can repeat the noise.
     sheets : tuple of Sheet
-        One draw each, without metrics.
+        One release for each mechanism, without metrics.
     prepared : Prepared
     """
 
@@ -200,7 +200,7 @@ class PublishedPictures(Answer):
     def of(
         cls, results: Sequence[Result], prepared: Prepared, settings: Settings
     ) -> PublishedPictures:
-        """Return the answer that pictures are."""
+        """Return the answer with the published maps."""
         kinds = () if prepared.labels is None else tuple(prepared.labels.kinds)
         return cls(
             prepared.name,
@@ -216,60 +216,60 @@ class PublishedPictures(Answer):
         )
 
     def summary(self) -> str:
-        """Return what is published, what it costs in all and what is assumed public."""
-        made = [sheet for sheet in self.results if sheet.picture]
+        """Return what is published, its total cost and the public assumptions."""
+        sheets = [sheet for sheet in self.results if sheet.picture]
         epsilon = self.settings.epsilon
-        each = f"costs epsilon {numeral(epsilon, 6)} in all, axes and points together"
+        each = f"uses epsilon {numeral(epsilon, 6)} in total for axes and points"
         problem = self.prepared.problem(self.settings)
         if problem.unit is Unit.PERSON:
             each += f", for a person with {rows_words(problem.together)}"
-        lines = ["No claim that holds leaves a picture here: nothing is published."]
-        if len(made) == 1:
-            lines = [f"This picture {each}."]
-        elif made:
-            whole = numeral(len(made) * epsilon, 6)
-            lines = [f"Each picture {each}; all {len(made)} cost at most epsilon {whole}."]
+        lines = ["No mechanism whose claim holds can give a chart, so nothing is published."]
+        if len(sheets) == 1:
+            lines = [f"This chart {each}."]
+        elif sheets:
+            whole = numeral(len(sheets) * epsilon, 6)
+            lines = [f"Each chart {each}; all {len(sheets)} charts use at most epsilon {whole}."]
         lines += [
-            f"{sheet.result.mechanism.label}: {'; '.join(self._words(sheet))}." for sheet in made
+            f"{sheet.result.mechanism.label}: {'; '.join(self._words(sheet))}." for sheet in sheets
         ]
         if self.reading:
             lines.insert(0, self.reading)
         public = self.prepared.assumed_public
-        names = ["the names of labels"] if self.prepared.labels is not None else []
+        names = ["the names of the labels"] if self.prepared.labels is not None else []
         names = [] if self.prepared.table.categories else names
         return "\n".join([*lines, "Assumed public: " + "; ".join([*public, *names]) + "."])
 
     @staticmethod
     def _words(sheet: Sheet) -> list[str]:
         (picture,) = sheet.result.pictures
-        kinds, said = sheet.kinds, list[str]()
+        kinds, parts = sheet.kinds, list[str]()
         hidden = [kinds[kind] for kind in drowned(picture)]
         if hidden:
-            said.append(f"{' and '.join(hidden)} cannot be distinguished at this epsilon")
-        # counted without labels, for with them noise would hide every one
+            parts.append(f"{' and '.join(hidden)} cannot be distinguished at this epsilon")
+        # Count rows without labels if noise would hide every label.
         elif picture.plan.kinds == 1 < len(kinds):
-            said.append("labels would drown")
+            parts.append("noise would hide the labels")
         if picture.disk:
-            said.append("shows directions, not lengths")
+            parts.append("the chart shows directions, not lengths")
         worth = sheet.worth
         if worth is not None:
-            said.append(
-                f"in 95 of 100 pictures noise puts its shape off by at most "
-                f"{percent(min(worth, 1.0))} (one dot for all: {percent(1.0)})"
+            parts.append(
+                "in 95 of 100 maps, noise changes the shape by at most "
+                f"{percent(min(worth, 1.0))} (one dot for everybody: {percent(1.0)})"
             )
         scree = picture.scree
         if scree is not None and scree.clear and len(scree.shares):
-            held = [
+            shares = [
                 f"{percent(share)} ± {percent(error)}"
-                # the first two carry the picture; with k = 1 there is one
+                # The chart shows the first two components, or only one if k = 1.
                 for share, error in zip(scree.shares[:2], TWO_SIDED * scree.errors, strict=False)
             ]
-            first = "first component holds" if len(held) == 1 else "first two components hold"
-            said.append(f"its {first} {' and '.join(held)} of the variance")
-        return said or ["a model of ellipses"]
+            first = "first component holds" if len(shares) == 1 else "first two components hold"
+            parts.append(f"the {first} {' and '.join(shares)} of the variance")
+        return parts or ["a model of ellipses"]
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw the pictures side by side at one scale, or the shares of the variance.
+        """Plot the maps side by side at one scale, or the shares of the variance.
 
         Parameters
         ----------
@@ -279,35 +279,35 @@ class PublishedPictures(Answer):
         -------
         plotly.graph_objects.Figure
         """
-        if self._named(name) == "published":
+        if self._figure_name(name) == "published":
             return published_figure([sheet.result for sheet in self.results], self.prepared)
         from dpviz.report.figures.side_by_side import screes
         from dpviz.report.figures.theme import panels
 
-        made = [sheet.result for sheet in self.results if sheet.picture]
-        known = {result.mechanism.text: result.pictures[0].scree for result in made}
-        return screes({key: scree for key, scree in known.items() if scree}, panels(made))
+        results = [sheet.result for sheet in self.results if sheet.picture]
+        by_key = {result.mechanism.text: result.pictures[0].scree for result in results}
+        return screes({key: scree for key, scree in by_key.items() if scree}, panels(results))
 
 
 def published_figure(results: Sequence[Result], prepared: Prepared) -> Figure:
-    """Return the figure of what results publish; those that publish nothing are left out."""
+    """Return the figure of the published maps; results without a map are left out."""
     from dpviz.report.figures.side_by_side import pictures
     from dpviz.report.figures.theme import panels
 
-    made = [result for result in results if result.pictures]
+    with_picture = [result for result in results if result.pictures]
     kinds = () if prepared.labels is None else prepared.labels.kinds
-    known = {result.mechanism.text: result.pictures[0] for result in made}
-    # one direction spans no plane: where one picture is a strip, all are, on one scale
-    strip = any(picture.plan.axes == 1 for picture in known.values())
-    table = published_table(known, kinds, _POINTS)
-    points = "points stand for people, none is a person"
+    by_key = {result.mechanism.text: result.pictures[0] for result in with_picture}
+    # With one direction, a chart is a strip. If one is a strip, draw all on one scale.
+    strip = any(picture.plan.axes == 1 for picture in by_key.values())
+    table = published_table(by_key, kinds, _POINTS)
+    points = "points stand for people, no point is a person"
     ribbon = f"published: {points}"
     if not prepared.table.publishable:
-        ribbon = f"not to be published, as no schema says how the file is read; {points}"
-    return pictures(table, panels(made), strip=strip, ribbon=ribbon, exact=False)
+        ribbon = f"do not publish this chart, because no schema says how to read the file; {points}"
+    return pictures(table, panels(with_picture), strip=strip, ribbon=ribbon, exact=False)
 
 
-@asks("a picture of the rows to publish, and what it costs", Settings, Publishing)
+@asks("make a chart that you can publish, and state its privacy cost", Settings, Publishing)
 def published(
     table: Any = "digits",
     *,
@@ -316,34 +316,34 @@ def published(
     progress: Callable[[int, int, str], None] | None = None,
     **options: Unpack[Options],
 ) -> PublishedPictures:
-    """Publish a picture of the rows: directions and noisy counts along them, at one cost.
+    """Publish a map of the rows: directions and noisy counts along them, under one budget.
 
     Parameters
     ----------
     table
-        As in `compare`; its rows must be in memory.
+        A table as in `compare`; its rows must be in memory.
     schema : path or Schema, optional
-        How a file of one's own is read, so that its pictures may be shown to anybody: as `release`
-        reads it. Only a public table needs none.
+        How your own file is read, as in `release`, so that its maps may be published. Only a public
+        table needs no schema.
     ledger : path or Ledger, optional
-        Where what the pictures cost is written down before the rows are looked at.
+        Ledger that records the cost of the maps before anybody looks at the rows.
     progress : callable, optional
-        Called with (done, total, what comes next) before each mechanism.
+        Function that is called with (done, total, what comes next) before each mechanism.
     **options
-        As in `compare`; one picture of the mechanism that is advised first, if none are named, with
-        .65 of the budget if no share is said.
+        Options as in `compare`. By default there is one map, of the mechanism that is advised
+        first, with .65 of the budget.
 
     Returns
     -------
     PublishedPictures
-        ``figure("published")``, ``table()``, and in ``to_json()`` all numbers that are released.
+        Answer with ``figure("published")``, ``table()``, and all released numbers in ``to_json()``.
 
     Raises
     ------
     WrongArgument, InvalidSetting, InvalidTable, CannotRun
-        As in `compare`, and where the rows are not in memory.
+        For the reasons listed in `compare`, and if the rows are not in memory.
     DpvizError
-        If the schema or the ledger cannot be used, or the ledger does not pay.
+        If the schema or the ledger cannot be used, or the ledger's limit is too low.
 
     See Also
     --------
@@ -351,37 +351,37 @@ def published(
 
     Notes
     -----
-    Nothing here compares with the rows. Each call draws one picture of each mechanism and costs its
-    epsilon again. The noise of a table that is not public is drawn from the system and not from
-    ``seed``, and is in floating-point numbers: `release` makes releases.
+    No number here is compared with the rows. Each call creates one map for each mechanism and costs
+    its epsilon again. For a table that is not public, the noise comes from the system and not from
+    ``seed``. The noise uses floating-point numbers: use `release` for real releases.
 
     Examples
     --------
     >>> import dpviz
     >>> found = dpviz.published("wine", scale="standardize", epsilon=3, mechanisms="spherical")
     >>> print(found.summary())
-    This picture costs epsilon 3 in all, axes and points together.
+    This chart uses epsilon 3 in total for axes and points.
     ...
     """
     prepared, settings = ready(table, options, schema)
     if not isinstance(prepared, Prepared):
-        raise InvalidSetting("table", "rows in memory, to be counted", settings.table)
-    # raises where k does not fit the table, before anything is counted
+        raise InvalidSetting("table", "a table that fits in memory", settings.table)
+    # Raise an error if k does not fit the table, before any row is counted.
     prepared.problem(settings)
-    # each picture costs epsilon: who names no mechanism gets one and not six
-    chosen = settings.mechanisms or featured()[:1]
+    # Each published chart uses budget, so publish by default for one mechanism and not for six.
+    names = settings.mechanisms or featured()[:1]
     settings = replace(
-        settings, picture=settings.picture or SHARE, mechanisms=chosen, trials=1, post="none"
+        settings, picture=settings.picture or SHARE, mechanisms=names, trials=1, post="none"
     )
-    found: list[Result] = []
-    variants = parse_variants(chosen)
+    results: list[Result] = []
+    variants = parse_variants(names)
     if ledger is not None:
         enter(ledger, table, schema, prepared, settings)
-    for done, mechanism in enumerate(variants):
+    for place, mechanism in enumerate(variants):
         if progress is not None:
-            progress(done, len(variants), mechanism.text)
-        # whoever knows the seed can take the noise off again: it repeats for public tables alone
+            progress(place, len(variants), mechanism.text)
+        # The seed reveals the noise, so only public tables use the seed of the settings.
         seed = settings.seed if prepared.table.public else secrets.randbelow(2**63)
         own = replace(settings, seed=seed, mechanisms=(mechanism,))
-        found += compare(prepared, own, metrics=()).results
-    return PublishedPictures.of(found, prepared, settings)
+        results += compare(prepared, own, metrics=()).results
+    return PublishedPictures.of(results, prepared, settings)

@@ -1,4 +1,4 @@
-"""What may be shown to anybody of a table of one's own: read under a schema, paid by a ledger."""
+"""How a user's own table is read for publication: under a schema, with a ledger."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ SAID_BY_SCHEMA = {
     "codes": "", "read_as": "", "levels": "", "bounds": "max", "center": None, "missing": "drop",
     "categorical": "drop", "decimal": "auto", "encoding": "auto",
 }  # fmt: skip
-"""Options that a schema says in their place, and their defaults."""
+"""Options that a schema replaces, with their defaults."""
 
 
 def under_schema(
     table: Any, schema: Schema, options: Mapping[str, Any]
 ) -> tuple[Table, dict[str, Any]]:
-    """Return a table as a release reads it, and options that take nothing from its rows.
+    """Return a table as a release reads it, and options that take no value from its rows.
 
-    Without a row bound it is the farthest that a row can lie between the bounds.
+    By default the row-norm bound is the largest norm that the bounds allow.
 
     Raises
     ------
     InvalidSetting
-        If an option is what the schema says, or would be found in the rows.
+        If the schema states an option, or an option would be taken from the rows.
     """
     params = params_of(Settings)
     for name, default in SAID_BY_SCHEMA.items():
         if options.get(name, default) != default:
-            allowed = "left out beside a schema, which says how the rows are read"
-            raise InvalidSetting(name, allowed, text_of(options[name]), params[name].flag)
+            rule = "left out, because the schema says how the rows are read"
+            raise InvalidSetting(name, rule, text_of(options[name]), params[name].flag)
     if not isinstance(table, (str, PathLike, Table)):
-        raise InvalidSetting("table", "a name or a file beside a schema", type(table).__name__)
-    given = dict(options)
-    sheet = given.pop("sheet", "")
-    read = declared_table(
+        raise InvalidSetting("table", "a name or a file if a schema is given", type(table).__name__)
+    values = dict(options)
+    sheet = values.pop("sheet", "")
+    source = declared_table(
         table if isinstance(table, Table) else table_input(fspath(table), sheet), schema
     )
-    assert read.bounds is not None
-    given |= {"center": "none", "bounds": "known", "rows_a_person": schema.rows_a_person}
-    if given.get("row_bound", "max") == "max":
-        given["row_bound"] = float(np.linalg.norm(np.abs(read.bounds).max(axis=1)))
-    entries = asked.settings_of(read.name, given).entries
+    assert source.bounds is not None
+    values |= {"center": "none", "bounds": "known", "rows_a_person": schema.rows_a_person}
+    if values.get("row_bound", "max") == "max":
+        values["row_bound"] = float(np.linalg.norm(np.abs(source.bounds).max(axis=1)))
+    entries = asked.settings_of(source.name, values).entries
     for name in ("scale", "row_bound", "count"):
         if not isinstance(getattr(entries, name), Public):
-            allowed = "public beside a schema: nothing is taken from the rows"
-            raise InvalidSetting(name, allowed, text_of(given[name]), params[name].flag)
-    return read, given
+            rule = "public if a schema is given, because nothing is taken from the rows"
+            raise InvalidSetting(name, rule, text_of(values[name]), params[name].flag)
+    return source, values
 
 
 def ready(
@@ -72,10 +72,10 @@ def ready(
     options: Mapping[str, Any],
     schema: str | PathLike[str] | Schema | None = None,
 ) -> tuple[BoundedTable | PlannedTable, Settings]:
-    """Return the prepared table of a call, read under the schema where one is given."""
+    """Return the prepared table of a call, read under the schema if one is given."""
     if schema is not None:
-        stated = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
-        table, options = under_schema(table, stated, options)
+        rules = schema if isinstance(schema, Schema) else Schema.read(Path(schema))
+        table, options = under_schema(table, rules, options)
     return asked.ready(table, options)
 
 
@@ -86,22 +86,22 @@ def enter(
     prepared: BoundedTable | PlannedTable,
     settings: Settings,
 ) -> None:
-    """Write down in a ledger what pictures of some mechanisms cost at most; call it before a draw.
+    """Record in a ledger the maximum cost of the maps of several mechanisms; call it first.
 
     Raises
     ------
     InvalidSetting
-        If the table is neither public nor read under a schema: what it costs is not known.
+        If the table is neither public nor read under a schema, because its cost is then unknown.
     LedgerError
-        If the ledger cannot be read, or will not pay. Nothing is then written.
+        If the ledger cannot be read, or its limit is too low. Then no cost is recorded.
     """
     if not (isinstance(prepared, Prepared) and prepared.table.publishable):
-        allowed = "given with a schema where the table is your own: else no account holds"
-        raise InvalidSetting("ledger", allowed, "no schema", "--ledger")
+        rule = "given with a schema if the table is your own; without a schema no account holds"
+        raise InvalidSetting("ledger", rule, "no schema", "--ledger")
     book = ledger if isinstance(ledger, Ledger) else ledger_at(fspath(ledger))
-    stated = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
+    rules = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
     content: TableInput = prepared.table
-    if stated is not None and not isinstance(table, Table):
+    if rules is not None and not isinstance(table, Table):
         content = table_input(fspath(table), settings.sheet)
     budget, count = prepared.budget(settings), len(settings.variants)
     book.spend(
@@ -111,10 +111,10 @@ def enter(
             delta=count * budget.delta,
             purpose="picture",
             settings=digest(without_paths(settings).to_json()),
-            schema="" if stated is None else stated.digest,
+            schema="" if rules is None else rules.digest,
             table=book.fingerprint(content_of(content)),
-            # a column of the person cuts their rows, whatever their number is
-            rows=0 if stated is not None and stated.person else settings.rows_a_person or 0,
+            # A person column limits each person's rows, so the cost holds for any number of rows.
+            rows=0 if rules is not None and rules.person else settings.rows_a_person or 0,
         ),
         Relation(settings.relation),
         Unit.ROW if settings.rows_a_person is None else Unit.PERSON,

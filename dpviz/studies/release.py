@@ -1,4 +1,4 @@
-"""The question `release`: one real release, with noise that is safe on a computer."""
+"""The question `release`: one real release, with noise that is exact on a computer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpviz.studies.options import asks
 
 
 class ReleaseFile(TypedDict):
-    """One real release: `dpviz.release`, the file that is handed out.
+    """The answer of `dpviz.release`: one real release and its file.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class ReleaseFile(TypedDict):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Released(Answer):
-    """What was released, and what a reader needs to judge it: nothing else of the table.
+    """The release and the facts that a reader needs to judge it, without other facts on the table.
 
     Attributes
     ----------
@@ -74,35 +74,35 @@ class Released(Answer):
     release: RealRelease
 
     def summary(self) -> str:
-        """Return what was released, what is proved of it, and what the ledger says."""
-        made = self.release
-        proved, mapped = made.plan.noise.proved, made.plan.noise.mapped
-        n, some = made.plan.records.n, ""
-        if made.counted is not None:
-            some = f"; about {made.counted:,} of {n:,} rows count, and all is of those"
+        """Return what was released, what is proved about it, and what the ledger records."""
+        result = self.release
+        budget, mapping = result.plan.noise.proved, result.plan.noise.mapped
+        n, some = result.plan.records.n, ""
+        if result.counted is not None:
+            some = f"; about {result.counted:,} of {n:,} rows are used"
         return (
-            f"{made.plan.mechanism} released: proved epsilon {numeral(proved.epsilon, 6)} at delta "
-            f"{numeral(proved.delta, 6)} (OpenDP's map: {numeral(mapped.epsilon, 6)}); it "
-            f"{protects(made.plan.schema.rows_a_person)}{some}\n{made.said}"
+            f"{result.plan.mechanism} released: proved epsilon {numeral(budget.epsilon, 6)} at "
+            f"delta {numeral(budget.delta, 6)} (OpenDP's map: {numeral(mapping.epsilon, 6)}); it "
+            f"{protects(result.plan.schema.rows_a_person)}{some}\n{result.said}"
         )
 
     def table(self) -> pd.DataFrame:
-        """Return the released components: a row for each feature, a column for each component."""
-        found = pd.DataFrame(self.release.components)
-        found.columns = pd.Index([f"component {j + 1}" for j in range(found.shape[1])])
-        found.insert(0, "feature", list(self.release.declared.bounds.value.names))
-        return found
+        """Return the released components, with a row per feature and a column per component."""
+        table = pd.DataFrame(self.release.components)
+        table.columns = pd.Index([f"component {j + 1}" for j in range(table.shape[1])])
+        table.insert(0, "feature", list(self.release.declared.bounds.value.names))
+        return table
 
     def data(self) -> ReleaseFile:
-        """Return the release as its file holds it."""
+        """Return the release in the form of its file."""
         return cast(ReleaseFile, self.release.to_json())
 
     def to_json(self) -> str:
-        """Return the text of the release's file, without the end of its last line."""
+        """Return the text of the release's file, without the final line break."""
         return self.release.to_text().decode().rstrip("\n")
 
 
-@asks("make one real release, with noise that is safe on a computer", ReleaseOptions, once=True)
+@asks("make one real release, with noise that is exact on a computer", ReleaseOptions, once=True)
 def release(
     table: str | PathLike[str] | Table,
     *,
@@ -113,25 +113,25 @@ def release(
     sheet: str = "",
     **options: Any,
 ) -> Released:
-    """Make one real release: the spend is written first, then the rows are looked at.
+    """Make one real release: record its cost first, then look at the rows.
 
     Parameters
     ----------
     table : str, path or Table
-        A built-in table, or a file: each cell is parsed by itself under the schema.
+        A built-in table, or a file; the schema decides how each cell is parsed by itself.
     ledger : path or Ledger
-        Where the spend is written down before anything else; `ledger` makes it. The release is
-        kept beside it.
+        Ledger that records the cost before anything else; `ledger` creates such a ledger. The
+        release is saved beside the ledger.
     out : path, optional
-        A new file for the release.
+        Path of a new file for the release.
     schema : path or Schema, optional
-        How the table is read; by default the public schema of a built-in table.
+        Schema for reading the table; by default the public schema of a built-in table.
     schema_from_data : bool
-        Whether a schema that is still marked as taken from the data may be used.
+        Whether to accept a schema that is still marked as taken from the data.
     sheet : str
-        Of a workbook, by name; its only one if empty.
+        Sheet of a workbook; if empty, the only sheet.
     **options
-        What is released. The row bound and delta have no default: somebody must state them.
+        Options of the release. The row-norm bound and delta have no default and must be stated.
 
     Returns
     -------
@@ -141,9 +141,9 @@ def release(
     Raises
     ------
     WrongArgument, InvalidSetting
-        If an argument is none of these, or is out of its range.
+        If an argument is unknown, or is out of its range.
     DpvizError
-        If anything is missing, does not fit or cannot be written; nothing is then spent.
+        If an argument is missing, does not fit or a file cannot be written; then no budget is used.
 
     See Also
     --------
@@ -153,8 +153,9 @@ def release(
 
     Notes
     -----
-    Whole-number rows and OpenDP's discrete Gaussian or Laplace noise, with entropy from the system:
-    no two releases are the same, and none is asked again. What made it names no digest of the rows.
+    Rows are whole numbers, and the noise is OpenDP's discrete Gaussian or Laplace noise, with
+    entropy from the system. No two releases are the same, and `rerun` refuses to repeat a release.
+    ``made`` has no digest of the rows.
 
     Examples
     --------
@@ -166,19 +167,19 @@ def release(
     1
     """
     if "row_bound" in options:
-        # a number is a legal row bound, and the option is read as a text
+        # A row-norm bound may be given as a number, but the option expects a text.
         options["row_bound"] = str(options["row_bound"])
-    chosen = ReleaseOptions(**options)
-    # one that is open is used as it stands; a path is looked at first, for it must be there
+    choices = ReleaseOptions(**options)
+    # A ledger object is used as it is. For a path, check first that the ledger exists.
     book = ledger if isinstance(ledger, Ledger) else ledger_at(fspath(ledger))
-    # None is the public schema of a built-in table, and an error for any other
-    stated = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
-    made = make(
-        chosen,
+    # None means the public schema of a built-in table. Other tables then raise an error.
+    rules = schema if schema is None or isinstance(schema, Schema) else Schema.read(Path(schema))
+    result = make(
+        choices,
         table if isinstance(table, Table) else table_input(fspath(table), sheet),
-        stated,
+        rules,
         from_data=schema_from_data,
         ledger=book,
         out=None if out is None else Path(out),
     )
-    return Released(made)
+    return Released(result)

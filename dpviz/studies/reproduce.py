@@ -1,4 +1,4 @@
-"""The question `reproduce`: what the papers print, beside what is measured here."""
+"""The question `reproduce`: what the papers print, and what is measured here."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ PRINTED = tuple(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coverage(Answer):
-    """One answer for every claim that the papers print: of all experiments, or of one.
+    """One answer for every claim that the papers print, of all experiments or of one.
 
     Attributes
     ----------
     claims : list of dict
-        A row each.
+        Rows of the table, one row per claim.
     found : tuple
-        What each experiment found, in a full run that ships with the package or is kept.
+        Findings of each experiment, from a full run that is stored or ships with the package.
     """
 
     listed: ClassVar[str] = "claims"
@@ -74,24 +74,24 @@ class Coverage(Answer):
         return latex(self.found)
 
     def to_json(self) -> str:
-        """Return `data` as text, with the letters of the papers as they are."""
+        """Return `data` as text, without escaping the non-ASCII letters in the papers."""
         return json.dumps(finite(self.data()), indent=1, ensure_ascii=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reproduced(Answer):
-    """What one experiment found, beside what its paper reports.
+    """Findings of one experiment, and the values that its paper reports.
 
     Attributes
     ----------
     lines : DataFrame
-        One row per number: what is reported and what was measured.
+        One row per number, with the reported value and the measured value.
     found : dpviz.papers.Findings
         Every measured point, the claims with their answers, and the lines.
     charts : dict of str to Chart
-        Those that have points to draw.
+        Charts that have points to plot.
     progress : dpviz.simulation.jobs.Progress
-        Parts that are done.
+        Number of finished parts.
     """
 
     experiment: str
@@ -106,61 +106,62 @@ class Reproduced(Answer):
 
     @classmethod
     def of(cls, step: RunStep) -> Reproduced:
-        """Return the answer that an experiment's findings are, so far or in the end."""
-        found, progress = step.reproduction, step.progress
-        key, effort = found.experiment.key, str(found.effort)
-        charts = {chart.name: chart for chart in drawn(found)}
-        lines, absent = lines_table(found), tuple(found.absent)
-        claims = summary([found])
-        answer = cls(key, effort, found.seed, claims, lines, absent, found, charts, progress)
-        # each experiment has charts of its own, so its answer names them and not its class
+        """Return the answer for an experiment's findings, partial or complete."""
+        findings, progress = step.reproduction, step.progress
+        key, effort = findings.experiment.key, str(findings.effort)
+        charts = {chart.name: chart for chart in drawn(findings)}
+        lines, absent = lines_table(findings), tuple(findings.absent)
+        claims = summary([findings])
+        answer = cls(key, effort, findings.seed, claims, lines, absent, findings, charts, progress)
+        # Each experiment has its own charts, so set them on this answer and not on its class.
         object.__setattr__(answer, "figures", tuple(charts))
         return answer
 
     @property
     def share(self) -> float:
-        """How much of the answer there is; of nothing that can be run all is known."""
+        """Complete share of the answer; 1 if there is nothing to run."""
         return self.progress.done / self.progress.total if self.progress.total else 1.0
 
     def summary(self) -> str:
-        """Return how many claims have each answer, and what each is."""
-        found = self.found
-        lines = [f"{found.experiment.info.title}: {tally(found.claims)}"]
+        """Return how many claims have each answer, and every claim with its answer."""
+        findings = self.found
+        lines = [f"{findings.experiment.info.title}: {tally(findings.claims)}"]
         lines += [
-            f"{claim.place}: {claim.item}: {claim.answer}. {claim.reason}" for claim in found.claims
+            f"{claim.place}: {claim.item}: {claim.answer}. {claim.reason}"
+            for claim in findings.claims
         ]
-        lines += [remote.missing(name) for name in found.absent]
+        lines += [remote.missing(name) for name in findings.absent]
         return "\n".join(lines)
 
     def table(self) -> pd.DataFrame:
-        """Return one row per number: what is reported and what was measured."""
+        """Return one row per number, with the reported value and the measured value."""
         return self.lines
 
     def points(self) -> pd.DataFrame:
-        """Return what was measured, one row per point."""
+        """Return the measured values, one row per point."""
         return self.found.points
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw one of the experiment's charts.
+        """Plot one of the experiment's charts.
 
         Parameters
         ----------
         name : str, optional
-            One of `figures`.
+            Name of a chart, one of `figures`.
 
         Returns
         -------
         plotly.graph_objects.Figure
         """
-        if not self.figures:  # a set of theorems may have no chart
+        if not self.figures:  # Some experiments, such as sets of theorems, have no chart.
             return super().figure(name)
-        name = self._named(name)
+        name = self._figure_name(name)
         from dpviz.report.figures.reproduction import chart_figure
 
         return chart_figure(self.found.points, self.charts[name])
 
 
-@asks("redo the papers' tables and figures, reported beside measured")
+@asks("repeat the papers' tables and figures, and compare printed with measured numbers")
 def reproduce(
     experiment: str | None = None,
     *,
@@ -171,24 +172,24 @@ def reproduce(
     cache: str | PathLike[str] | Store | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Coverage | Reproduced:
-    """Redo an experiment of a paper; without one, answer every claim from full runs that ship.
+    """Repeat a paper's experiment; by default answer all claims from shipped full runs.
 
     Parameters
     ----------
     experiment : str, optional
-        A key that ``dpviz reproduce --list`` shows.
+        An experiment's key, as ``dpviz reproduce --list`` shows it.
     quick : bool
-        Whether to make few runs, in seconds, and not as many as the paper's.
+        Whether to make few runs, which takes seconds, instead of as many as the paper.
     seed : int
-        Same seed, same bytes on the same machine.
+        Random seed; the same seed gives the same bytes on the same machine.
     workers : int
-        Processes that run parts, from 1.
+        Number of processes that run parts, from 1.
     download : bool
-        Whether data sets that are not at hand are fetched; else their parts are left out.
+        Whether to download missing data sets; otherwise their parts are left out.
     cache : path or Store, optional
-        Where finished parts are kept and found again; nowhere if not said.
+        Folder in which finished parts are saved and found again; by default none.
     progress : callable, optional
-        Called with a `dpviz.simulation.jobs.Progress` after each part.
+        Function that is called with a `dpviz.simulation.jobs.Progress` after each part.
 
     Returns
     -------
@@ -199,9 +200,9 @@ def reproduce(
     Raises
     ------
     WrongArgument, InvalidSetting
-        If an argument is none of these, or there is no such experiment.
+        If an argument is unknown, or there is no experiment of this name.
     NotAvailable
-        If a data set cannot be fetched.
+        If a data set cannot be downloaded.
 
     See Also
     --------
@@ -209,7 +210,7 @@ def reproduce(
 
     Notes
     -----
-    Each claim is answered once, on its fairest reading: docs/reproduction.md.
+    docs/reproduction.md gives the rule: each claim is answered once, in its fairest reading.
 
     Examples
     --------
@@ -221,13 +222,13 @@ def reproduce(
     store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
     if experiment is None:
         return coverage(None, store)
-    # nothing is fetched unasked: what is absent is said in the answer
+    # Download data only on request. Otherwise the answer lists the missing data sets.
     for name in absent_data(_experiment(experiment)) if download else ():
         remote.fetch(name)
-    *_, found = steps(
+    *_, answer = steps(
         experiment, quick=quick, seed=seed, workers=workers, cache=store, progress=progress
     )
-    return found
+    return answer
 
 
 def steps(
@@ -241,14 +242,14 @@ def steps(
     absent: Sequence[str] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Reproduced]:
-    """Yield what is known of an experiment without running anything, and then twelve times.
+    """Yield what earlier runs found in an experiment, then about twelve updates.
 
-    Parameters are those of `reproduce`, and:
+    The parameters of `reproduce`, and in addition:
 
     apart : bool
-        Whether parts run in a process of their own, which ends with whoever asks.
+        Whether parts run in a separate process, which ends with the caller.
     absent : sequence of str, optional
-        Keys of the data sets that are left out; of those not at hand if not said.
+        Keys of the data sets to leave out; by default those that are not available.
     """
     effort = Effort.QUICK if quick else Effort.FULL
     item = _experiment(experiment)
@@ -258,14 +259,14 @@ def steps(
         now = step.progress
         if progress is not None:
             progress(now)
-        # claims are answered anew for each answer, which must not outweigh the work
+        # Every update evaluates all claims again, so limit the number of updates to about twelve.
         often = max(1, now.total // 12)
         if now.done in (now.reused, now.total) or now.done % often == 0:
             yield Reproduced.of(step)
 
 
 def coverage(key: str | None, store: Store | None) -> Coverage:
-    """Return what is known of the claims of one experiment, or of all, without running any."""
-    chosen = list(experiments().values()) if key in (None, "all") else [_experiment(str(key))]
-    found = tuple(known(item, store) for item in chosen)
-    return Coverage(summary(found), found)
+    """Return the known answers to the claims of one experiment, or of all, without running any."""
+    items = list(experiments().values()) if key in (None, "all") else [_experiment(str(key))]
+    findings = tuple(known(item, store) for item in items)
+    return Coverage(summary(findings), findings)

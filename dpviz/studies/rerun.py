@@ -1,4 +1,4 @@
-"""The question `rerun`: whether an answer that was kept comes out the same today."""
+"""The question `rerun`: whether a repeated answer equals the saved answer."""
 
 from __future__ import annotations
 
@@ -21,21 +21,24 @@ from dpviz.studies.columns import ASIDE, NUMBERS, Column
 from dpviz.studies.options import asks, function_named, question_of
 
 _FIRST = 10
-"""Differences that the summary names."""
-_FILE = "The same of what was read from a file, or was in memory."
+"""Maximum number of differences that the summary names."""
+_FILE = "Digest of the table, if the table came from a file or from memory."
 
 
 @dataclass(frozen=True)
 class RerunOptions(Declared):
-    """What is asked again."""
+    """The saved answer, and its inputs."""
 
     path: str = text(
-        "", label="File", help="A file that --save, or the save of an answer, wrote.", flag="FILE"
+        "",
+        label="File",
+        help="A file written by --save or by an answer's method save.",
+        flag="FILE",
     )
     table: str | None = text(
         None,
         label="Table",
-        help="The table, if the file names none that is available.",
+        help="The table, if the table that the file names is not available.",
         flag="--table",
         optional=True,
     )
@@ -46,12 +49,12 @@ class RerunOptions(Declared):
 
 
 class Difference(NamedTuple):
-    """One number, text or length that is not what it was.
+    """One number, text or length that differs.
 
     Attributes
     ----------
     where : str
-        Its place in the data, such as ``results[0].metrics.recovery.mean``.
+        Place in the data, such as ``results[0].metrics.recovery.mean``.
     was, now : object
     """
 
@@ -61,7 +64,7 @@ class Difference(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """What else is not what it was."""
+    """A version, or the rows, if the saved answer has another."""
 
     was: str
     now: str
@@ -69,19 +72,19 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rerun(Answer):
-    """An answer asked again, beside what it was.
+    """A repeated answer, compared with the saved answer.
 
     Attributes
     ----------
     same : bool
-        Whether all of its data is what it was, to the last digit.
+        Whether all data of both answers are the same, to the last digit.
     causes : dict of str to Cause
-        Versions, and the rows, where they are others.
+        Versions and rows that differ.
     differences : tuple of Difference
     was, now : Made
-        What made it then and now.
+        Records of both calls.
     answer : Answer
-        The new one.
+        The answer of the new call.
     """
 
     listed: ClassVar[str] = "differences"
@@ -103,42 +106,42 @@ class Rerun(Answer):
 
     @classmethod
     def of(cls, differences: tuple[Difference, ...], was: Made, now: Made, answer: Answer) -> Rerun:
-        """Return the answer that differences are."""
+        """Return the answer with the differences found."""
         causes = _causes(was, now)
-        said = was.question, was.command, was.date
-        return cls(not differences, *said, causes, differences, was, now, answer)
+        call = was.question, was.command, was.date
+        return cls(not differences, *call, causes, differences, was, now, answer)
 
     @property
     def status(self) -> int:
-        """1 where anything differs."""
+        """Exit status: 1 if anything differs."""
         return int(not self.same)
 
     def summary(self) -> str:
-        """Return whether the numbers are the same, and what differs."""
+        """Return whether the numbers are the same, and which values differ."""
         if self.same:
-            lines = [f"Same numbers: {self.was.command} gives what it gave on {self.was.date}."]
+            lines = [f"Same numbers: {self.was.command} still gives the answer of {self.was.date}."]
         else:
             count = len(self.differences)
             noun = "value differs" if count == 1 else "values differ"
-            lines = [f"{count} {noun} from what {self.was.command} gave on {self.was.date}."]
-            # a text or a length that differs makes it infinite, and it is left unsaid
+            lines = [f"{count} {noun} from the answer of {self.was.command} on {self.was.date}."]
+            # The difference is infinite if a text or a length differs. Then do not print it.
             far = max((_apart(item) for item in self.differences), default=0.0)
             if math.isfinite(far):
-                lines[0] += f" Numbers differ by at most {numeral(far, 2)} of themselves."
+                lines[0] += f" The largest relative difference of a number is {numeral(far, 2)}."
             lines += [
-                f"{item.where}: was {item.was}, is {item.now}."
+                f"{item.where}: {item.was} before, {item.now} now."
                 for item in self.differences[:_FIRST]
             ]
             if count > _FIRST:
                 lines.append(f"And {count - _FIRST} more.")
         for name, (was, now) in self.causes.items():
-            what = "The rows are others" if name == "rows" else f"{name} was {was}, is {now}"
+            what = "The rows differ" if name == "rows" else f"{name} was {was}, is {now}"
             lines.append(f"{what}.")
         return "\n".join(lines)
 
 
 def _causes(was: Made, now: Made) -> dict[str, Cause]:
-    """Return what else is not what it was: versions, and the rows."""
+    """Return the versions that differ, and the rows if they differ."""
     before = {**was.versions, "rows": was.rows or ""}
     after = {**now.versions, "rows": now.rows or ""}
     return {
@@ -148,7 +151,7 @@ def _causes(was: Made, now: Made) -> dict[str, Cause]:
     }
 
 
-@asks("ask again what made an answer that was kept, and say what differs", RerunOptions, once=True)
+@asks("repeat the question of a saved answer, and report differences", RerunOptions, once=True)
 def rerun(
     path: str | PathLike[str],
     *,
@@ -156,29 +159,29 @@ def rerun(
     bounds: Any = None,
     allocation: Any = None,
 ) -> Rerun:
-    """Ask again what made an answer that was kept, and compare every number.
+    """Repeat the question of a saved answer, and compare all numbers.
 
     Parameters
     ----------
     path : str or path
-        A file that the ``save`` of an answer wrote.
+        A file that an answer's ``save`` wrote.
     table : optional
-        The table, as in `compare`, where the file names none that is at hand: no file says where
-        another lies.
+        The table, as in `compare`, if the file names no available table; a file never stores the
+        path of another file.
     bounds, allocation : optional
-        The same of feature bounds and of an allocation.
+        Feature bounds or an allocation that came from a file or from memory.
 
     Returns
     -------
     Rerun
-        ``same`` is true where all data is what it was, to the last digit; else ``differences`` and
-        ``causes`` say what is not: numbers, versions, rows.
+        ``same`` is true if all data are the same, to the last digit. Otherwise ``differences`` and
+        ``causes`` list the numbers, versions or rows that differ.
 
     Raises
     ------
     InvalidSetting
-        If it is no such file, what made it is not known or may not be done again, or the table is
-        to be said.
+        If ``save`` did not write the file, its question is unknown or must not be repeated, or the
+        table must be stated.
 
     See Also
     --------
@@ -186,9 +189,9 @@ def rerun(
 
     Notes
     -----
-    The same seed gives the same bytes with the same versions and the same kernel of BLAS; another
-    kernel moves numbers from about the eleventh digit on, those of eigenvector_sampling from the
-    eighth and those of kapralov_talwar from the fourth.
+    The same seed gives the same bytes with the same versions and the same kernel of BLAS. Another
+    kernel changes numbers from about the eleventh digit on. The changes begin at the eighth digit
+    for eigenvector_sampling, and at the fourth for kapralov_talwar.
 
     Examples
     --------
@@ -199,39 +202,39 @@ def rerun(
     >>> found.same
     True
     """
-    kept = load(path)
-    function = function_named(kept.question)
-    # a release asked again would be a second release, paid for once more
-    if kept.made is None or function is None or question_of(function).once:
-        allowed = "an answer of a function of dpviz that may be asked again"
-        raise InvalidSetting("path", allowed, kept.question or "one without a question")
-    asked = dict(kept.made.options)
-    given = {"table": table, "bounds": bounds, "allocation": allocation}
-    asked |= {name: value for name, value in given.items() if value is not None}
-    _check(asked)
-    found = function(**asked)
-    # through text, as what was kept went: NaN is null there, and tuples are lists
-    now = strict_json(json_text(found.data()))
-    return Rerun.of(tuple(_differences("", kept.data(), now)), kept.made, found.made, found)
+    saved = load(path)
+    function = function_named(saved.question)
+    # Repeating a release would make a second release, which would use budget again.
+    if saved.made is None or function is None or question_of(function).once:
+        rule = "an answer of a dpviz function that can be repeated"
+        raise InvalidSetting("path", rule, saved.question or "an answer without its question")
+    options = dict(saved.made.options)
+    replacements = {"table": table, "bounds": bounds, "allocation": allocation}
+    options |= {name: value for name, value in replacements.items() if value is not None}
+    _check(options)
+    answer = function(**options)
+    # Convert through JSON text, as in the saved answer: NaN becomes null, tuples become lists.
+    now = strict_json(json_text(answer.data()))
+    return Rerun.of(tuple(_differences("", saved.data(), now)), saved.made, answer.made, answer)
 
 
-def _check(asked: Mapping[str, Any]) -> None:
-    """Raise `InvalidSetting` where what is needed again is not at hand."""
-    table = asked.get("table", "")
-    if "table" in asked and table is None:
-        raise InvalidSetting("table", "given: it was a file or in memory", "nothing", "--table")
-    # a plan is a text and needs no file; any other name has to be found here
-    if isinstance(table, str) and "table" in asked and not table.startswith(PREFIX):
-        known = table in builtin_tables() or is_remote(table) or Path(table).exists()
-        if not known:
-            allowed = f"given: {table!r} is not available under that name"
-            raise InvalidSetting("table", allowed, "nothing", "--table")
+def _check(options: Mapping[str, Any]) -> None:
+    """Raise `InvalidSetting` if the table is not available."""
+    table = options.get("table", "")
+    if "table" in options and table is None:
+        raise InvalidSetting("table", "passed again: answers do not store it", "nothing", "--table")
+    # The name of a plan is enough to make it, but any other table must be available here.
+    if isinstance(table, str) and "table" in options and not table.startswith(PREFIX):
+        available = table in builtin_tables() or is_remote(table) or Path(table).exists()
+        if not available:
+            rule = f"passed again, because no table {table!r} is available"
+            raise InvalidSetting("table", rule, "nothing", "--table")
 
 
 def _differences(where: str, was: Any, now: Any) -> Iterator[Difference]:
-    """Yield what differs in JSON data, from the top down."""
+    """Yield the differences between two JSON data structures, from the top down."""
     if isinstance(was, dict) and isinstance(now, dict):
-        # in the order of what was kept, so that the first differences named are its first
+        # Compare in the order of the saved answer, so that its first differences are named first.
         for key in dict.fromkeys([*was, *now]):
             inner = f"{where}.{key}" if where else str(key)
             if key not in was or key not in now:
@@ -243,19 +246,19 @@ def _differences(where: str, was: Any, now: Any) -> Iterator[Difference]:
             yield from _differences(f"{where}[{place}]", one, two)
     elif isinstance(was, list) and isinstance(now, list):
         yield Difference(f"length of {where}", len(was), len(now))
-    # True equals 1 in Python
+    # True equals 1 in Python, so compare the types as well.
     elif was != now or isinstance(was, bool) != isinstance(now, bool):
         yield Difference(where, was, now)
 
 
 def _apart(item: Difference) -> float:
-    """Return by how much of itself a number differs; infinite where it is no number."""
+    """Return the relative difference of a number; infinite if it is not a number."""
     pair = (item.was, item.now)
     if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in pair):
         return math.inf
     try:
         was, now = float(item.was), float(item.now)
-    except OverflowError:  # of a file that was changed
+    except OverflowError:  # An edited file may contain huge numbers.
         return math.inf
-    # they differ, so one of them is not 0
+    # The two values differ, so at least one of them is not 0.
     return abs(now - was) / max(abs(was), abs(now))

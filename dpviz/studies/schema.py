@@ -1,4 +1,4 @@
-"""The question `schema`: how a table would be read by a release."""
+"""The question `schema`: how a release would read a table."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from dpviz.studies import Answer
 from dpviz.studies.options import asks
 
 
-def _bounds(given: Any) -> str | FeatureBounds:
-    if isinstance(given, str) and given in ("data", "none"):
-        return given
-    found: str | FeatureBounds = bounds_of(given)
-    # a board's word for bounds from the data; a schema has its own for it
-    if found == "max":
+def _bounds(value: Any) -> str | FeatureBounds:
+    if isinstance(value, str) and value in ("data", "none"):
+        return value
+    bounds: str | FeatureBounds = bounds_of(value)
+    # Comparisons name bounds from the data "max", but schemas name them "data".
+    if bounds == "max":
         return "data"
-    # the name of a file is a legal bound of a board: a schema is such a file itself
-    if isinstance(found, str) and pair_of(found) is None:
-        raise InvalidSetting("bounds", "data, none or LOW:HIGH", given, "--bounds")
-    return found
+    # A comparison accepts a file of bounds. A schema does not, because it is itself such a file.
+    if isinstance(bounds, str) and pair_of(bounds) is None:
+        raise InvalidSetting("bounds", "data, none or LOW:HIGH", value, "--bounds")
+    return bounds
 
 
 @dataclass(frozen=True)
 class SchemaOptions(Declared):
-    """What a first schema takes from the table."""
+    """Parts of the table that a draft schema uses."""
 
     table: str = text(
         "digits",
@@ -45,13 +45,13 @@ class SchemaOptions(Declared):
         flag="TABLE",
     )
     sheet: str = inherit(
-        Settings, "sheet", help="Sheet of a workbook, by name; its only one if not given."
+        Settings, "sheet", help="Name of a sheet of the workbook; default: the only sheet."
     )
     bounds: str | FeatureBounds = text(  # noqa: RUF009
         "data",
         label="Bounds",
-        help="Each column's smallest and largest number (data), nothing (none), or LOW:HIGH, the "
-        "same for every column.",
+        help="Limits of columns: each column's smallest and largest number (data), no limits "
+        "(none), or LOW:HIGH for every column.",
         reads=_bounds,
         objects=True,
         examples=("none", "0:1"),
@@ -61,7 +61,7 @@ class SchemaOptions(Declared):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draft(Answer):
-    """A first schema of a table.
+    """A draft schema of a table.
 
     Attributes
     ----------
@@ -71,54 +71,54 @@ class Draft(Answer):
     schema: Schema
 
     def summary(self) -> str:
-        """Return how many columns are used, and what is to be done before a release."""
-        found = self.schema
-        said = f"{len(found.used)} of {len(found.columns)} columns are used."
-        if found.from_data:
-            said += (
-                f" The schema is marked {FROM_DATA!r}: put in what was known before anybody looked "
-                f"at the table, then write {PUBLIC!r} there."
+        """Return how many columns are used, and the remaining tasks before a release."""
+        schema = self.schema
+        text = f"{len(schema.used)} of {len(schema.columns)} columns are used."
+        if schema.from_data:
+            text += (
+                f" The schema is marked {FROM_DATA!r}. Enter limits that were known before anybody "
+                f"looked at the table, then change the mark to {PUBLIC!r}."
             )
-        return said
+        return text
 
     def table(self) -> pd.DataFrame:
         """Return one row per column of the table."""
         return pd.DataFrame(self.data()["columns"])
 
     def data(self) -> dict[str, Any]:
-        """Return the schema as its file holds it."""
-        found: dict[str, Any] = json.loads(self.schema.to_text())
-        return found
+        """Return the schema in the form of its file."""
+        content: dict[str, Any] = json.loads(self.schema.to_text())
+        return content
 
     def to_json(self) -> str:
-        """Return the text of the schema's file, without the end of its last line."""
+        """Return the text of the schema's file, without the final line break."""
         return self.schema.to_text().rstrip("\n")
 
     def write_schema(self, path: str | PathLike[str]) -> None:
-        """Write the file that a release reads the table by."""
+        """Write the file with which a release reads the table."""
         self.schema.write(Path(path))
 
 
-@asks("write a first schema of a table: what a release reads it by", SchemaOptions)
+@asks("draft a schema, which says how a release reads the table", SchemaOptions)
 def schema(table: str | PathLike[str] = "digits", **options: Any) -> Draft:
-    """Draft how a table is read by a release: names, bounds, typical values, how it is written.
+    """Draft how a release would read a table: names, bounds, typical values, notation.
 
     Parameters
     ----------
     table : str or path
         A built-in table, or a file.
     **options
-        What is taken from it.
+        Parts of the draft that are taken from the table.
 
     Returns
     -------
     Draft
-        ``to_json()`` writes the bytes of ``dpviz schema``.
+        Draft schema; ``to_json()`` writes the bytes of ``dpviz schema``.
 
     Raises
     ------
     WrongArgument, InvalidSetting, InvalidTable
-        If an argument is none of these or out of its range, or the table cannot be read.
+        If an argument is unknown or out of its range, or the table cannot be read.
 
     See Also
     --------
@@ -126,8 +126,8 @@ def schema(table: str | PathLike[str] = "digits", **options: Any) -> Draft:
 
     Notes
     -----
-    Bounds that come from the data are not public: the schema says so, and a release refuses it
-    until somebody has put in what was known before. docs/schema.json is the format.
+    Bounds from the data are not public. The schema states this, and a release refuses it until
+    somebody has entered bounds that were known before. docs/schema.json describes the format.
 
     Examples
     --------
@@ -136,9 +136,9 @@ def schema(table: str | PathLike[str] = "digits", **options: Any) -> Draft:
     >>> len(found.table()) >= 4
     True
     """
-    chosen = SchemaOptions(table=fspath(table), **options)
-    stated = chosen.bounds
-    bounds = (pair_of(stated) or stated) if isinstance(stated, str) else stated
-    levels = levels_in(chosen.levels)
-    source = table_input(chosen.table, chosen.sheet)
-    return Draft(draft(source, Path(chosen.table).name, bounds, levels=levels))
+    choices = SchemaOptions(table=fspath(table), **options)
+    value = choices.bounds
+    bounds = (pair_of(value) or value) if isinstance(value, str) else value
+    levels = levels_in(choices.levels)
+    source = table_input(choices.table, choices.sheet)
+    return Draft(draft(source, Path(choices.table).name, bounds, levels=levels))

@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Swept(Answer):
-    """Mechanisms along one or several axes.
+    """Results of mechanisms along one or several axes.
 
     Attributes
     ----------
     over : dict of str to list
-        The values of each axis.
+        Values of each axis.
     table_ : DataFrame
-        One row per cell, trial and metric.
+        Table with one row per setting, trial and metric.
     skipped : DataFrame
-        The cells that cannot run, and why: `dpviz.simulation.sweep.SKIPPED_COLUMNS`.
+        Settings that cannot run, with the reasons: `dpviz.simulation.sweep.SKIPPED_COLUMNS`.
     sweep : dpviz.simulation.sweep.Sweep
     prepared : BoundedTable or PlannedTable
-        What was swept.
+        The table on which the sweep ran.
     metrics : dict of str to Metric
-        What was measured; the summary is of the first.
+        Names of the measured metrics; the summary shows the first.
     """
 
     figures: ClassVar[tuple[str, ...]] = tuple(METRICS)
@@ -81,40 +81,40 @@ class Swept(Answer):
         over: Mapping[str, Sequence[Any]],
         metrics: Mapping[str, Metric] | None = None,
     ) -> Swept:
-        """Return the answer that a sweep is; of all metrics unless some are given."""
+        """Return the answer for a sweep, with all metrics unless the caller names some."""
         metrics = METRICS if metrics is None else metrics
         axes = {axis: list(values) for axis, values in over.items()}
-        found = cls(settings, axes, sweep.table, sweep.skipped, sweep, prepared, metrics)
-        # a figure of each metric that was measured, one's own too
-        object.__setattr__(found, "figures", tuple(metrics))
-        return found
+        answer = cls(settings, axes, sweep.table, sweep.skipped, sweep, prepared, metrics)
+        # Each measured metric has a figure, and so does each custom metric.
+        object.__setattr__(answer, "figures", tuple(metrics))
+        return answer
 
     @property
     def axis(self) -> str:
-        """The axis that figures are drawn along: the first with more than one value."""
-        # an axis with one value is a setting: a curve along it would be a point
+        """The axis of the figures: the first axis with more than one value."""
+        # An axis with only one value is a setting, because its curve would be a single point.
         several = [axis for axis in self.over if self.sweep.table[axis].nunique() > 1]
         return (several or list(self.over))[0]
 
     def summary(self) -> str:
-        """Return which mechanism does best where, and what could not run."""
+        """Return the best mechanism along the axis, and the mechanisms that could not run."""
         table, axis, metric = self.sweep.table, self.axis, self._first
-        shown, elsewhere = self._slice(axis, {})
-        bands = band_table_of_sweep(shown, self.prepared, self.settings, axis, metric.key)
+        rows, elsewhere = self._slice(axis, {})
+        bands = band_table_of_sweep(rows, self.prepared, self.settings, axis, metric.key)
         best = frontier(bands, metric)
         lines = [curve_caption(bands, best, axis, metric, self._mechanisms)]
         if elsewhere:
             lines[0] += f" Read at {self._words(elsewhere)}."
         names = join_words(f"{axis} ({table[axis].nunique()} values)" for axis in self.over)
         cells = self.sweep.reused + self.sweep.computed
-        lines.append(f"{cells} cells over {names}, {self.settings.trials} draws each.")
+        lines.append(f"{cells} cells over {names}, {self.settings.trials} simulated releases each.")
         for (name, reason), part in self.skipped.groupby(["mechanism", "reason"], sort=False):
             count = "1 cell" if len(part) == 1 else f"{len(part)} cells"
             lines.append(f"{name} was left out of {count}: {reason}.")
         return "\n".join(lines)
 
     def table(self) -> pd.DataFrame:
-        """Return one row per cell, trial and metric: `dpviz.simulation.compare.TABLE_COLUMNS`."""
+        """Return a row per setting, trial and metric: `dpviz.simulation.compare.TABLE_COLUMNS`."""
         return self.sweep.table
 
     def figure(
@@ -124,16 +124,16 @@ class Swept(Answer):
         over: str | None = None,
         at: Mapping[str, Any] | None = None,
     ) -> Figure:
-        """Draw one metric along one axis.
+        """Plot one metric along one axis.
 
         Parameters
         ----------
         name : str, optional
-            A key of `metrics`; the first if not said.
+            Metric, a key of `metrics`; by default the first.
         over : str, optional
-            Which axis; by default the first with more than one value.
+            Axis of the figure; by default the first axis with more than one value.
         at : mapping of str to value, optional
-            Values of the other axes; by default the first of each.
+            Values of the other axes; by default the first value of each.
 
         Returns
         -------
@@ -142,18 +142,18 @@ class Swept(Answer):
         Raises
         ------
         InvalidSetting
-            If there is no such metric or axis, or a value was not swept.
+            If there is no such metric or axis, or a value is not in the sweep.
         """
-        name = self._named(name)
+        name = self._figure_name(name)
         from dpviz.report.figures.theme import panels_of
         from dpviz.report.figures.tradeoff import tradeoff_figure
 
         axis = over or self.axis
         if axis not in self.over:
             raise InvalidSetting("over", f"one of {', '.join(self.over)}", axis)
-        shown, elsewhere = self._slice(axis, at or {})
+        part, elsewhere = self._slice(axis, at or {})
         rows, settings = self.prepared, self.settings
-        bands = band_table_of_sweep(shown, rows, settings, axis, name)
+        bands = band_table_of_sweep(part, rows, settings, axis, name)
         metric = self.metrics[name]
         title = AXES[axis].label
         if elsewhere:
@@ -165,36 +165,36 @@ class Swept(Answer):
             y_title=metric.label + (f", {metric.unit}" if metric.unit else ""),
             shares=metric.share,
             log_x=axis in ("epsilon", "delta", "n"),
-            # a measure without an upper end may span powers of ten
+            # A metric without an upper limit may span powers of ten.
             log_y=metric.upper(rows.d, settings.k) > 1e300 and bool((bands["low"] > 0).all()),
-            # a sweep has no current setting: the line that marks it stands at its start
+            # A sweep has no current setting, so the line that marks it is where the axis starts.
             now=float(bands["x"].iloc[0]) if len(bands) else float("nan"),
             limits=limit_table(rows, settings, axis, self.over[axis], name),
         )
 
     def _slice(self, axis: str, at: Mapping[str, Any]) -> tuple[pd.DataFrame, dict[str, Any]]:
-        """Return the table along one axis, and the values of the others."""
-        table, fixed = self.sweep.table, {}
+        """Return the table along one axis, and the values of the other axes."""
+        table, places = self.sweep.table, {}
         for other in self.over:
             if other == axis or table.empty:
                 continue
             values = list(dict.fromkeys(table[other]))
-            # an axis that is not drawn stands still at its first value, unless one is said
+            # An axis that the figure omits has its first value, unless `at` gives a value.
             value = at.get(other, values[0])
             if value not in values:
-                allowed = ", ".join(numeral(known, 6) for known in values)
-                raise InvalidSetting(other, f"one of {allowed}", value)
+                rule = ", ".join(numeral(number, 6) for number in values)
+                raise InvalidSetting(other, f"one of {rule}", value)
             if len(values) > 1:
-                fixed[other] = value
+                places[other] = value
         wrong = [name for name in at if name not in self.over or name == axis]
         if wrong:
             others = [other for other in self.over if other != axis]
             raise InvalidSetting("at", f"about {', '.join(others) or 'no axis here'}", wrong[0])
-        return at_one_value(table, fixed), fixed
+        return at_one_value(table, places), places
 
     @staticmethod
-    def _words(fixed: Mapping[str, Any]) -> str:
-        return join_words(f"{axis} {numeral(value, 6)}" for axis, value in fixed.items())
+    def _words(others: Mapping[str, Any]) -> str:
+        return join_words(f"{axis} {numeral(value, 6)}" for axis, value in others.items())
 
     @property
     def _first(self) -> Metric:
@@ -202,30 +202,30 @@ class Swept(Answer):
 
     @property
     def _mechanisms(self) -> list[Mechanism]:
-        # what was skipped everywhere has no curve and no claim to list
+        # A mechanism that was skipped at every setting has no curve and no claim.
         ran = set(self.sweep.table["mechanism"])
         return [m for m in variants_of(self.settings) if m.text in ran]
 
-    def _shown(self) -> pd.DataFrame:
+    def _notebook_table(self) -> pd.DataFrame:
         return self._bands().rename(columns={"x": self.axis, "mean": self.figures[0]})
 
     def paper(self, folder: str | PathLike[str]) -> list[Path]:
-        """Write what a paper needs into a folder, and return the files.
+        """Write the material for a paper into a folder, and return the files' paths.
 
-        Recovery along the axis one column wide as SVG and PDF (8 pt, no colour), ``table.tex`` with
-        booktabs and errors, ``references.bib`` of every mechanism shown, and ``methods.tex``: one
-        paragraph, and the command that makes it again. They compare with the exact answer, so they
-        are not private.
+        The files are: recovery along the axis as a chart one column wide, in SVG and PDF (8 pt, no
+        colour); ``table.tex`` with booktabs and errors; ``references.bib`` of every mechanism
+        shown; and ``methods.tex`` with one paragraph and the command that repeats the study. All
+        results are compared with the exact answer, so they are not private.
 
         Parameters
         ----------
         folder : str or path
-            Made if it is not there.
+            Target folder, created if missing.
 
         Raises
         ------
         InvalidSetting
-            If the folder cannot be there.
+            If the folder cannot be created.
         """
         from dpviz.report.paper import booktabs, cited, latex, methods, with_error, write_paper
 
@@ -237,19 +237,19 @@ class Swept(Answer):
         }
         claims = []
         for one in self._mechanisms:
-            counted = bands.loc[bands["mechanism"] == one.text, "verdict"].value_counts(sort=False)
-            said = [
+            counts = bands.loc[bands["mechanism"] == one.text, "verdict"].value_counts(sort=False)
+            parts = [
                 VERDICT_WORDS[Verdict(str(key))]
-                + ("" if len(counted) == 1 else f" at {count} of {counted.sum()} values")
-                for key, count in counted.items()
+                + ("" if len(counts) == 1 else f" at {count} of {counts.sum()} values")
+                for key, count in counts.items()
             ]
-            claims.append((one, ", ".join(said)))
+            claims.append((one, ", ".join(parts)))
         places = sorted({x for _, x in at})
-        # of other axes figures and table show the first value
+        # Figures and table show one axis. Every other axis is fixed at its first value.
         others = [f"{latex(one)} {numeral(float(values[0]), 6)}"
                   for one, values in self.over.items() if one != axis]  # fmt: skip
-        held = f" at {', '.join(others)}" if others else ""
-        made = self.made
+        place = f" at {', '.join(others)}" if others else ""
+        origin = self.made
         return write_paper(
             folder,
             figures={name: self._picture()},
@@ -257,8 +257,8 @@ class Swept(Answer):
                 [latex(axis), *(numeral(x, 4) for x in places)],
                 [[cited(one), *(at.get((one.text, x), "--") for x in places)]
                  for one in self._mechanisms],
-                rf"{self._first.label} on {latex(rows.name)} along {latex(axis)}{held}: means of "
-                rf"{settings.trials} draws $\pm$ one standard error.",
+                rf"{self._first.label} on {latex(rows.name)} along {latex(axis)}{place}: means of "
+                rf"{settings.trials} simulated releases $\pm$ one standard error.",
             ),
             mechanisms=self._mechanisms,
             methods=methods(
@@ -267,11 +267,11 @@ class Swept(Answer):
                                          for item in one.assumed_public)),
                 self.over,
             ),
-            command=None if made is None else made.command,
+            command=None if origin is None else origin.command,
         )  # fmt: skip
 
     def _bands(self) -> pd.DataFrame:
-        """Return the first measure along the axis of figures."""
+        """Return the first metric along the axis of the figures."""
         table, _ = self._slice(self.axis, {})
         return band_table_of_sweep(table, self.prepared, self.settings, self.axis, self.figures[0])
 
@@ -280,9 +280,9 @@ class Swept(Answer):
         from dpviz.report.print import curves
 
         rows, settings, axis, bands = self.prepared, self.settings, self.axis, self._bands()
-        shown = panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings))
+        variants = panels_of(self._mechanisms, rows.problem(settings), rows.budget(settings))
         return curves(
-            bands, shown, f"{self._first.label} against {axis}",
+            bands, variants, f"{self._first.label} against {axis}",
             log=axis in ("epsilon", "delta", "n") and bool((bands["x"] > 0).all()),
         )  # fmt: skip
 
@@ -306,41 +306,41 @@ def sweep(
     Parameters
     ----------
     table
-        As in `compare`.
+        A table as in `compare`.
     over : str, sequence of str or mapping
-        What to vary: epsilon, delta, k, n or row_bound. A mapping gives the values too.
+        Axes: epsilon, delta, k, n or row_bound. A mapping gives the values too.
     values : str or sequence, optional
-        ``"0.1:10:9"`` (nine values, equally spaced on a logarithmic scale), ``"0.1,1,10"`` or
-        numbers; one such item for each axis when ``over`` is a sequence.
+        Values such as ``"0.1:10:9"`` (nine values, equally spaced on a logarithmic scale),
+        ``"0.1,1,10"`` or numbers; one such item for each axis if ``over`` is a sequence.
     metrics : str, Metric or sequence of these, optional
-        What to measure: names of `dpviz.core.metrics.METRICS`, and functions of one's own under
-        `metric`. The summary is of the first. All of `METRICS` that apply if not said.
+        Metrics to measure: names of `dpviz.core.metrics.METRICS`, and custom functions under
+        `metric`. The summary shows the first. By default all applicable `METRICS`.
     workers : int
-        Processes that run cells, from 1. With an executor, how many cells it has at a time, if
-        more than 64.
+        Number of processes that run settings, from 1. With an executor, the number of settings that
+        it has at a time, if more than 64.
     executor : concurrent.futures.Executor, optional
-        Who runs the cells in place of processes of this machine, such as
-        ``distributed.Client("tcp://host:8786").get_executor()``. Of processes that are yours, a
-        killed one ends the sweep; with a cache, what was finished is kept.
+        Executor that runs the settings instead of processes on this machine, such as
+        ``distributed.Client("tcp://host:8786").get_executor()``. If one of your own processes is
+        killed, the sweep ends; a cache keeps the finished settings.
     cache : path or Store, optional
-        Where finished cells are kept and found again; nowhere if not said. The files hold
+        Folder in which finished settings are saved and found again; by default none. The files hold
         measurements of the data that are not private.
     progress : callable, optional
-        Called with a `dpviz.simulation.jobs.Progress` after each finished cell.
+        Function that is called with a `dpviz.simulation.jobs.Progress` after each finished setting.
     on_estimate : callable, optional
-        As in `compare`.
+        A table as in `compare`.
     **options
-        As in `compare`.
+        A table as in `compare`.
 
     Returns
     -------
     Swept
-        ``table()`` has one row per cell, trial and metric; ``figure(metric)`` draws one metric.
+        ``table()`` has one row per setting, trial and metric; ``figure(metric)`` plots one metric.
 
     Raises
     ------
     WrongArgument, InvalidSetting, InvalidTable, CannotRun
-        As in `compare`, and where an axis or a value is not legal.
+        For the reasons listed in `compare`, and if an axis or a value is not allowed.
 
     See Also
     --------
@@ -349,9 +349,9 @@ def sweep(
 
     Notes
     -----
-    Below the table's n a cell has a random subsample, above it the same second moments with more
-    people; results are always compared with the whole table. The same seed draws along each axis,
-    so curves are smooth.
+    Below the table's n, a setting has a random subsample; above it, the same second moments with
+    more people. Results are always compared with the whole table. All values of an axis use the
+    same seed, so curves are smooth.
 
     Examples
     --------
@@ -365,44 +365,44 @@ def sweep(
     """
     axes = axes_of(over, values)
     store = cache if isinstance(cache, Store) or cache is None else Store(Path(cache))
-    wanted = chosen(metrics)
+    by_name = chosen(metrics)
     prepared, settings = ready(table, options)
-    found = sweep_prepared(
-        prepared, axes, settings, metrics=wanted.values(), workers=workers, executor=executor,
+    result = sweep_prepared(
+        prepared, axes, settings, metrics=by_name.values(), workers=workers, executor=executor,
         store=store, progress=progress, on_estimate=on_estimate,
     )  # fmt: skip
-    return Swept.of(found, prepared, settings, axes, wanted)
+    return Swept.of(result, prepared, settings, axes, by_name)
 
 
 def axes_of(over: Any, values: Any) -> dict[str, list[Any]]:
-    """Return the values of each axis of a sweep, parsed.
+    """Return the parsed values of each axis of a sweep.
 
     Parameters
     ----------
     over, values
-        As in `sweep`.
+        Arguments of `sweep`.
     """
     if isinstance(over, Mapping):
         if values is not None:
-            raise InvalidSetting("values", "left out where over is a mapping", values)
-        written = dict(over)
+            raise InvalidSetting("values", "left out, because over is a mapping", values)
+        texts = dict(over)
     else:
         names = [over] if isinstance(over, str) else list(over)
         items = [values] if isinstance(over, str) else values
         if isinstance(items, str) or not isinstance(items, Sequence) or len(items) != len(names):
-            raise InvalidSetting("values", "given once for each axis", values)
-        written = dict(zip(names, items, strict=True))
+            raise InvalidSetting("values", "a list with one entry for each axis", values)
+        texts = dict(zip(names, items, strict=True))
     axes: dict[str, list[Any]] = {}
-    for axis, item in written.items():
+    for axis, item in texts.items():
         param = axis_param(axis)
         if item is None:
-            allowed = "given: numbers, or a text such as 0.1:10:9 or 0.1,1,10"
-            raise InvalidSetting("values", allowed, item)
+            rule = "given: numbers, or a text such as 0.1:10:9 or 0.1,1,10"
+            raise InvalidSetting("values", rule, item)
         if isinstance(item, str):
             axes[axis] = parse_values(axis, item)
         else:
             alone = not isinstance(item, Iterable)
-            # a row bound is a text, such as quantile:0.9, and may be a number too
+            # A row-norm bound is a text, such as quantile:0.9, but callers may also pass a number.
             axes[axis] = [
                 format_number(float(value))
                 if param.kind == "text" and isinstance(value, (int, float))
@@ -420,40 +420,40 @@ def band_table_of_sweep(
     Parameters
     ----------
     table : DataFrame
-        `dpviz.simulation.compare.TABLE_COLUMNS`, with one value on every other axis.
+        Table with `dpviz.simulation.compare.TABLE_COLUMNS` and one value on every other axis.
     rows : Measured
-        What was swept.
+        The table on which the sweep ran.
     settings : Settings
     axis, metric : str
 
     Returns
     -------
     DataFrame
-        Columns `dpviz.report.tables.curves.BAND_COLUMNS`; low and high hold the central 95 % of the
-        draws.
+        Table with `dpviz.report.tables.curves.BAND_COLUMNS`; low and high hold the central 95 % of
+        the releases.
     """
-    found = []
+    lines = []
     private = private_steps(settings)
-    chosen = table[table["metric"] == metric]
-    known = {mechanism.text: mechanism for mechanism in variants_of(settings)}
-    for (text, x), part in chosen.groupby(["mechanism", axis], sort=False):
-        mechanism, first = known[str(text)], part.iloc[0]
-        # The row bound is the unit of A, so no problem depends on it.
+    values = table[table["metric"] == metric]
+    by_key = {mechanism.text: mechanism for mechanism in variants_of(settings)}
+    for (text, x), part in values.groupby(["mechanism", axis], sort=False):
+        mechanism, first = by_key[str(text)], part.iloc[0]
+        # The unit of A is the squared row-norm bound, so no problem depends on this bound.
         problem = replace(rows.problem(settings), n=int(first["n"]), k=int(first["k"]))
         budget = Budget(float(first["epsilon"]), float(first["delta"]))
-        # at each point: a claim may hold at one epsilon and fail at another
+        # Judge the claim at each point, because it may hold at one epsilon and fail at another.
         verdict = account_of(mechanism, problem, budget, private).status.verdict
-        seen = summarise(part["value"].to_numpy(dtype=float))
-        found.append(
-            (str(text), x, seen.mean, seen.se, seen.low, seen.high, len(part), str(verdict))
+        stats = summarise(part["value"].to_numpy(dtype=float))
+        lines.append(
+            (str(text), x, stats.mean, stats.se, stats.low, stats.high, len(part), str(verdict))
         )
-    bands = pd.DataFrame(found, columns=list(BAND_COLUMNS))
+    bands = pd.DataFrame(lines, columns=list(BAND_COLUMNS))
     return bands.sort_values(["mechanism", "x"], ignore_index=True)
 
 
-def at_one_value(table: pd.DataFrame, fixed: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of a sweep's table at given values of some of its columns."""
-    kept = pd.Series(True, index=table.index)
-    for axis, value in fixed.items():
-        kept &= table[axis] == value
-    return table[kept]
+def at_one_value(table: pd.DataFrame, others: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of a sweep's table at the given values of some of its columns."""
+    mask = pd.Series(True, index=table.index)
+    for axis, value in others.items():
+        mask &= table[axis] == value
+    return table[mask]

@@ -47,24 +47,24 @@ _OWN = params_of(Task)
 SCORES = (
     Column("mechanism", "Mechanism or floor", type=str),
     Column("source", type=str, show=NUMBERS),
-    Column("epsilon", help="Null for the baselines, in which nothing private is."),
+    Column("epsilon", help="Null for baselines, which are not private."),
     Column("mean"),
     Column("low", "Band from"),
     Column("high", "to"),
     Column("rounds", type=int),
     Column("verdict", "Claim", type=str),
 )
-"""What is learned after one mechanism at one epsilon."""
+"""Columns of the scores of one mechanism at one epsilon."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned(Answer):
-    """Scores of what is learned, along epsilon, beside the score without privacy and by chance.
+    """Scores along epsilon, beside the score without privacy and by chance.
 
     Attributes
     ----------
     results : dpviz.simulation.tasks.TaskStep
-        Rounds that are done.
+        Numbers of the finished rounds.
     plan : dpviz.simulation.tasks.TaskPlan
     """
 
@@ -80,41 +80,41 @@ class Learned(Answer):
 
     @classmethod
     def of(cls, plan: TaskPlan, step: TaskStep) -> Learned:
-        """Return the answer that rounds of a plan are."""
-        asked = {name: getattr(plan.task, name) for name in _OWN}
+        """Return the answer for the finished rounds of a plan."""
+        options = {name: getattr(plan.task, name) for name in _OWN}
         learner = {"learner": plan.learner.key, "score": plan.learner.score.label}
         public, skipped = tuple(plan.assumed_public), tuple(plan.skipped)
-        return cls(plan.settings, asked | learner, public, step, skipped, plan)
+        return cls(plan.settings, options | learner, public, step, skipped, plan)
 
     @property
     def progress(self) -> Progress:
-        """How many rounds are done."""
+        """Number of the finished rounds."""
         return self.results.progress
 
     @property
     def share(self) -> float:
-        """How much of the answer there is."""
+        """Complete share of the answer."""
         return self.progress.done / max(self.progress.total, 1)
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The bands, a row each."""
-        known: dict[str, Any] = {one.text: one for one in self.plan.mechanisms}
+        """The bands of the scores, with one band per row."""
+        by_key: dict[str, Any] = {one.text: one for one in self.plan.mechanisms}
         return [
             {str(key): value for key, value in row.items()}
             | {
-                "mechanism": known.get(row["mechanism"], row["mechanism"]),
+                "mechanism": by_key.get(row["mechanism"], row["mechanism"]),
                 "verdict": Verdict(row["verdict"]) if row["verdict"] else "",
             }
             for row in self.bands.to_dict("records")
         ]
 
     def all_columns(self) -> tuple[Column, ...]:
-        """Return the columns of the bands, the mean's with the name of the score."""
+        """Return the columns of the bands; the column of the mean is named after the score."""
         score = self.plan.learner.score
         label = f"Mean {score.label} {'↑' if score.better == 'higher' else '↓'}"
-        named = {"mean": replace(SCORES[3], label=label, help=score.help)}
-        return tuple(named.get(column.name, column) for column in self.columns)
+        by_name = {"mean": replace(SCORES[3], label=label, help=score.help)}
+        return tuple(by_name.get(column.name, column) for column in self.columns)
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
@@ -127,11 +127,11 @@ class Learned(Answer):
         return band_table(self.plan, self.rounds)
 
     def _looked_at(self) -> Measured | None:
-        found = getattr(self.plan.data(0), "measured", None)
-        return found if isinstance(found, Measured) else None
+        rows = getattr(self.plan.data(0), "measured", None)
+        return rows if isinstance(rows, Measured) else None
 
     def summary(self) -> str:
-        """Return the verdict, what was learned from, what is protected and what is not."""
+        """Return the verdict, the training data, and what the privacy covers and omits."""
         plan = self.plan
         lines = [words.verdict(plan, self.bands), words.facts(plan), *plan.notes]
         lines += [f"Protected: {item}" for item in words.protected(plan)]
@@ -141,7 +141,7 @@ class Learned(Answer):
         return "\n".join(lines)
 
     def printed(self) -> str:
-        """Return the facts and a line for each mechanism and epsilon, as the command prints it."""
+        """Return the facts and a line per mechanism and epsilon, as the command prints them."""
         plan = self.plan
         lines = [
             words.facts(plan),
@@ -161,7 +161,7 @@ class Learned(Answer):
         return self.rounds
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw the mean and the central 95 % of the scores along epsilon.
+        """Plot the mean and the central 95 % of the scores along epsilon.
 
         Parameters
         ----------
@@ -171,24 +171,22 @@ class Learned(Answer):
         -------
         plotly.graph_objects.Figure
         """
-        self._named(name)
+        self._figure_name(name)
         from dpviz.report.figures.tasks import task_figure
         from dpviz.report.figures.theme import panels_of
 
         plan = self.plan
-        shown = panels_of(plan.mechanisms, *plan.problem_and_budget(0, plan.shown_epsilon))
+        variants = panels_of(plan.mechanisms, *plan.problem_and_budget(0, plan.shown_epsilon))
         return task_figure(
             self.bands,
-            shown,
+            variants,
             score=plan.learner.score,
             epsilons=plan.epsilons,
             now=plan.settings.epsilon,
         )
 
 
-@asks(
-    "learn after a private projection, or from a private data release", Settings, Task, noun="round"
-)
+@asks("train a model on private components, or on released data", Settings, Task, noun="round")
 def task(
     table: Any = "digits",
     *,
@@ -196,18 +194,18 @@ def task(
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Learned:
-    """Say what can still be learned: classes, numbers or clusters, along epsilon.
+    """Measure what can still be learned: classes, numbers or clusters, along epsilon.
 
     Parameters
     ----------
     table
-        As in `compare`, with a label and its rows in memory; no plan.
+        A table as in `compare`, with a label and its rows in memory; no plan.
     cache : path or Store, optional
-        Where finished rounds are kept and found again; nowhere if not said.
+        Folder in which finished rounds are saved and found again; by default none.
     progress : callable, optional
-        Called with a `dpviz.simulation.jobs.Progress` after each part.
+        Function that is called with a `dpviz.simulation.jobs.Progress` after each part.
     **options
-        As in `compare`, and the task's own.
+        Options as in `compare`, and the options of the task.
 
     Returns
     -------
@@ -218,7 +216,7 @@ def task(
     Raises
     ------
     WrongArgument, InvalidSetting, InvalidTable, CannotRun
-        As in `compare`, and where the table has no label that can be learned.
+        For the reasons listed in `compare`, and if the table has no label that can be learned.
 
     See Also
     --------
@@ -226,9 +224,9 @@ def task(
 
     Notes
     -----
-    Projecting test rows on a private subspace is post-processing; the labels of the training rows
-    are not protected then. Scores of the test rows are compared with the truth, so this is no
-    release.
+    Projecting test rows on a private subspace is post-processing; then the labels of the training
+    rows are not protected. Scores of the test rows are compared with the truth, so the answer is
+    not a release.
 
     Examples
     --------
@@ -239,10 +237,10 @@ def task(
     >>> found.table()["mechanism"].unique().tolist()[-1]
     'gaussian'
     """
-    for found in steps(table, cache=cache, **options):
+    for answer in steps(table, cache=cache, **options):
         if progress is not None:
-            progress(found.progress)
-    return found
+            progress(answer.progress)
+    return answer
 
 
 def steps(
@@ -252,32 +250,32 @@ def steps(
     strict: bool = True,
     **options: Any,
 ) -> Iterator[Learned]:
-    """Yield what is known of `task` without learning anything, and then after each part.
+    """Yield the facts of `task` that need no learning, and a new answer after each part.
 
-    Parameters are those of `task`; the table may be prepared already. Unless it is ``strict``, a
-    mechanism that can run nowhere is left out.
+    Parameters are those of `task`; the table may be prepared already. Unless the option ``strict``
+    is set, a mechanism that can run nowhere is left out.
     """
     store = Store(Path(cache)) if isinstance(cache, (str, PathLike)) else cache
     own = {name: options.pop(name) for name in _OWN if name in options}
-    # who says one epsilon wants that one, and not the whole axis of the default
+    # If a caller states one epsilon, use it instead of the default axis of several epsilons.
     if "epsilon" in options and "epsilons" not in own:
         own["epsilons"] = _OWN["epsilons"].format(options["epsilon"])
-    chosen = Task(**own)
+    question = Task(**own)
     if isinstance(table, Prepared):
         rows, settings = table.table, table.stating(settings_of(table.name, options))
     else:
         settings = with_bounds_read(settings_of(name_of(table), options))
         rows = read_in_memory(table, ReadOptions.of(settings))
-        # a stated name is the table's on every page, whatever its file is called
+        # If the caller states a name, every page shows it instead of the file name.
         rows = replace(rows, name=settings.name or rows.name)
     shares = shares_of(options)
     if shares is not None or is_file(settings.allocation):
-        # its shares are those of the columns that are released
-        plain = plan_task(rows, replace(settings, allocation="uniform"), chosen)
+        # The shares belong to the columns that are released, so find these columns first.
+        plain = plan_task(rows, replace(settings, allocation="uniform"), question)
         settings = plain.data(0).measured.with_shares(settings, shares)
-    plan = plan_task(rows, settings, chosen, None, variants_of(settings), strict=strict)
+    plan = plan_task(rows, settings, question, None, variants_of(settings), strict=strict)
     for step in work(plan, store, check_cancelled):
         yield Learned.of(plan, step)
     if isinstance(store, Store):
-        # once, at the end: it looks at every file of the folder
+        # Prune the store only once at the end, because pruning looks at every file.
         store.prune()

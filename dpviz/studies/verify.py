@@ -1,4 +1,4 @@
-"""The question `verify`: whether a card, its release and its ledger fit together."""
+"""The question `verify`: whether a privacy card, its release and its ledger match."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from dpviz.studies.card import CardOptions, from_release
 from dpviz.studies.options import asks
 
 _PEOPLE = ("title", "purpose", "recipients", "controller")
-# Entries that do not follow from the release alone, or are looked at one by one: when and by which
-# version the card was made, who confirmed what, the counts of the file copy, the ledger's limit.
+# These entries do not follow from the release alone, or are checked separately: time and version of
+# the card, who confirmed what, the counts of the internal copy, the ledger's limit.
 _OWN = {
     "made", "copy", "withheld", "data", "assumptions", "unconfirmed", "ledger", "versions",
     "release", "signatures",
@@ -30,19 +30,19 @@ _OWN = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verified(Answer):
-    """What does not fit; nothing, if all does.
+    """Mismatches between a privacy card, its release and its ledger.
 
     Attributes
     ----------
     problems : list of str
-        One sentence each.
+        Problems, one sentence each.
     """
 
     fits: bool
     problems: list[str]
 
     def summary(self) -> str:
-        """Return yes, or what does not fit."""
+        """Return the statement that all files match, or the mismatches."""
         return "\n".join(self.problems) or "The card, its release and its ledger fit together."
 
     def table(self) -> pd.DataFrame:
@@ -51,7 +51,7 @@ class Verified(Answer):
 
     @property
     def status(self) -> int:
-        """Exit status of the command: 1 where something does not fit."""
+        """Exit status of the command: 1 if something does not match."""
         return int(bool(self.problems))
 
 
@@ -61,22 +61,22 @@ def verify(
     release: str | PathLike[str],
     ledger: str | PathLike[str],
 ) -> Verified:
-    """Return what does not fit between a card, a release and a ledger.
+    """Return the mismatches between a privacy card, a release and a ledger.
 
     Parameters
     ----------
     card, release, ledger : path
-        Their files. The card's may be its page; a page beside a card is looked at with it.
+        Paths of the files. ``card`` may be the card's page; a page beside it is checked too.
 
     Returns
     -------
     Verified
-        Its ``problems`` are empty where all fits.
+        Answer whose ``problems`` are empty if all files match.
 
     Raises
     ------
     DpvizError
-        If the card is none.
+        If the file is not a privacy card.
 
     See Also
     --------
@@ -84,11 +84,11 @@ def verify(
 
     Notes
     -----
-    Release, card and page must be, to the byte, files whose SHA-256 digests the ledger has of this
-    spend, and the page must carry its own. Everything on the card but what people said of the
-    release is made again from the release and compared as well; the release is held against its
-    line of the ledger, and the ledger against its own digests and all that lies beside it. Digests
-    are no signatures: whoever may write all three files can make them fit.
+    Release, card and page must match, to the byte, the SHA-256 digests that the ledger has for
+    this entry, and the page must carry its own digest. Everything in the card except facts
+    from people is computed again from the release and compared. The release is checked against its
+    line in the ledger, and the ledger against its own digests and the files beside it. Digests are
+    not signatures: anyone who may write all three files can make them match.
 
     Examples
     --------
@@ -102,8 +102,8 @@ def verify(
     >>> found.problems
     []
     """
-    found = _problems(Path(card), Path(release), ledger_at(fspath(ledger)))
-    return Verified(not found, found)
+    problems = _problems(Path(card), Path(release), ledger_at(fspath(ledger)))
+    return Verified(not problems, problems)
 
 
 def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
@@ -111,56 +111,56 @@ def _problems(card: Path, release: Path, ledger: Ledger) -> list[str]:
         is_page = card.read_bytes()[:15].lower() == b"<!doctype html>"
     except OSError as error:
         raise DpvizError(f"{card.name} cannot be read: {error.strerror}.") from None
-    found = {} if is_page else read_document(card, "card", CARD_FORMAT)
-    # a plan looks like a card, and must never pass for one
-    if found.get("status") == PLAN:
-        return [f"{card.name} is a PLAN: nothing was released under it."]
-    # the page lies beside its card where both were written, and is looked at with it
-    filed = {card: PAGE} if is_page else {card: CARD, card.with_suffix(".html"): PAGE}
-    contents = {path: (path.read_bytes(), what) for path, what in filed.items() if path.is_file()}
+    fields = {} if is_page else read_document(card, "card", CARD_FORMAT)
+    # A plan looks like a privacy card, but it must never be accepted as a card.
+    if fields.get("status") == PLAN:
+        return [f"{card.name} is a PLAN: nothing was released under this plan."]
+    # If the printable page lies beside its card, check both files.
+    files = {card: PAGE} if is_page else {card: CARD, card.with_suffix(".html"): PAGE}
+    contents = {path: (path.read_bytes(), what) for path, what in files.items() if path.is_file()}
     problems = [
-        f"{path.name} was changed: it carries the digest of another page."
+        f"{path.name} was changed: the digest in the page belongs to a different page."
         for path, (content, what) in contents.items()
         if what == PAGE and not sealed(content)
     ]
-    # of a release that is not the one that was written nothing is made anew
+    # If the release differs from the recorded file, compute nothing from it.
     if wrong := fits(ledger, [release], whole=False):
         return problems + wrong
-    made, book = read_release(release), ledger.read_alone()
+    result, book = read_release(release), ledger.read_alone()
     for path, (content, what) in contents.items():
-        if sha256(content) not in book.written(made["ledger"]["spends"], what):
+        if sha256(content) not in book.written(result["ledger"]["spends"], what):
             problems.append(
-                f"{ledger.path.name} has no line for {path.name}: it was changed, is of another "
-                "release, or was written without the ledger."
+                f"{ledger.path.name} has no line for {path.name}. The card was changed, "
+                "belongs to another release, or was written without the ledger."
             )
-    return problems if is_page else problems + _of_card(found, card.name, made, release, ledger)
+    return problems if is_page else problems + _of_card(fields, card.name, result, release, ledger)
 
 
 def _of_card(
-    found: Mapping[str, Any], name: str, made: Mapping[str, Any], release: Path, ledger: Ledger
+    fields: Mapping[str, Any], name: str, result: Mapping[str, Any], release: Path, ledger: Ledger
 ) -> list[str]:
-    """Return what a card says that its release and its ledger do not."""
-    said = found.get("release")
-    # of another file everything differs, and one sentence says it
-    if not isinstance(said, Mapping) or said.get("sha256") != sha256(release.read_bytes()):
-        return [f"{release.name} is not the file that {name} is about: it differs."]
+    """Return the entries of a card that its release or its ledger contradicts."""
+    entry = fields.get("release")
+    # With a different release every entry would differ, so report only that the release is wrong.
+    if not isinstance(entry, Mapping) or entry.get("sha256") != sha256(release.read_bytes()):
+        return [f"{release.name} differs from the file that {name} describes."]
     try:
-        # what only people know is taken from the card: of the rest a card is made anew and compared
-        people = CardOptions(**{key: found.get(key, "") for key in _PEOPLE})
-        fresh = from_release(made, release, people)
+        # Take facts that only people know from the card. Compute and compare all others.
+        people = CardOptions(**{key: fields.get(key, "") for key in _PEOPLE})
+        fresh = from_release(result, release, people)
     except DpvizError as error:
         return [str(error)]
-    wrong = _differing(found, fresh)
-    problems = [f"{name} says something else than its release: {', '.join(wrong)}."] * bool(wrong)
-    return problems + _of_ledger(found, fresh, ledger, name)
+    wrong = _differing(fields, fresh)
+    problems = [f"{name} contradicts its release: {', '.join(wrong)}."] * bool(wrong)
+    return problems + _of_ledger(fields, fresh, ledger, name)
 
 
-def _differing(found: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[str]:
-    """Return the entries of a card that are not what its release makes them."""
-    checked = sorted({*fresh, *found} - _OWN)
-    wrong = [name for name in checked if found.get(name) != fresh.get(name)]
-    listed = found.get("assumptions")
-    rows = listed if isinstance(listed, list) else [listed]
+def _differing(fields: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[str]:
+    """Return the entries of a card that differ from those that its release implies."""
+    keys = sorted({*fresh, *fields} - _OWN)
+    wrong = [name for name in keys if fields.get(name) != fresh.get(name)]
+    assumptions = fields.get("assumptions")
+    rows = assumptions if isinstance(assumptions, list) else [assumptions]
     what = [one.get("what") if isinstance(one, Mapping) else one for one in rows]
     if what != [one["what"] for one in fresh["assumptions"]]:
         wrong.append("assumptions")
@@ -168,18 +168,18 @@ def _differing(found: Mapping[str, Any], fresh: Mapping[str, Any]) -> list[str]:
 
 
 def _of_ledger(
-    found: Mapping[str, Any], fresh: Mapping[str, Any], ledger: Ledger, name: str
+    fields: Mapping[str, Any], fresh: Mapping[str, Any], ledger: Ledger, name: str
 ) -> list[str]:
-    """Return what a card says of the ledger that is not so."""
-    said, paid = found.get("ledger"), fresh["ledger"]
-    if not isinstance(said, Mapping) or paid is None:
-        return [] if said is None and paid is None else [f"{name} names no ledger, or another."]
-    wrong = [key for key in paid if said.get(key) != paid[key]]
+    """Return the entries of a card that its ledger contradicts."""
+    entry, state = fields.get("ledger"), fresh["ledger"]
+    if not isinstance(entry, Mapping) or state is None:
+        return [] if entry is None and state is None else [f"{name} does not refer to this ledger."]
+    wrong = [key for key in state if entry.get(key) != state[key]]
     contents = ledger.read_alone()
     limit = {"epsilon": contents.limit.epsilon, "delta": contents.limit.delta}
-    # a card made without its ledger names no limit, which is no contradiction
-    if said.get("limit", limit) != limit:
+    # A card made without its ledger names no limit, which is not a contradiction.
+    if entry.get("limit", limit) != limit:
         wrong.append("limit")
-    if said.get("account", contents.account) != contents.account:
+    if entry.get("account", contents.account) != contents.account:
         wrong.append("account")
-    return [f"{name} says something else of its ledger: {', '.join(wrong)}."] if wrong else []
+    return [f"{name} contradicts its ledger: {', '.join(wrong)}."] if wrong else []

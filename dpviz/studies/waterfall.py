@@ -1,4 +1,4 @@
-"""The question `waterfall`: what a private preparation costs, step by step."""
+"""The question `waterfall`: the cost of a private preparation, step by step."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 
 EVERYTHING = "everything public"
-_BOUND = "row bound"
-_ROUNDING = 1e-12  # a change that means of doubles between 0 and 1 leave by themselves
+_BOUND = "row-norm bound"
+_ROUNDING = 1e-12  # Smaller changes may be rounding, because means lie from 0 to 1.
 BASE = Settings(relation=str(Relation.ZERO_OUT), bounds="known", trials=20)
-"""What the command starts from: neighbours of whom a count can be private, and public bounds."""
+"""Default settings, with neighbours that allow a private count, and public bounds."""
 PRIVATE_BOUND: str = row_bound_of(PRIVATE)
-"""The private row bound of a waterfall whose settings name none."""
+"""The private row-norm bound of a waterfall if its settings state no private bound."""
 
 
 def default_mechanism() -> str:
@@ -47,19 +47,19 @@ def default_mechanism() -> str:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One bar: some steps are private, the others are assumed public.
+    """One bar, in which some steps are private and the other steps are assumed public.
 
-    A comparison like any other, with one more step private than the bar before.
+    A bar is a comparison with one more private step than the previous bar.
 
     Attributes
     ----------
     step : str
-        What became private here; the first bar has everything public.
+        Name of the step that became private; in the first bar everything is public.
     settings : Settings
-        With which ``compare`` gives the same numbers.
+        Settings for which ``compare`` gives the same numbers.
     result : Result
     rest : Budget
-        What the preparation leaves to the mechanism.
+        The budget that remains for the mechanism after the preparation.
     assumed_public : tuple of str
     """
 
@@ -72,13 +72,13 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Bar:
-    """A stage beside the one before.
+    """Columns of a stage, compared with the previous stage.
 
     Attributes
     ----------
     stage : Stage
     change : float
-        Of recovery from the stage before; not a number at the first.
+        Change of recovery from the previous stage; not a number for the first stage.
     """
 
     stage: Stage
@@ -86,7 +86,7 @@ class Bar:
 
     @property
     def recovery(self) -> Summary:
-        """Recovery over the draws."""
+        """Recovery over the simulated releases."""
         return self.stage.result.summaries["recovery"]
 
 
@@ -96,54 +96,54 @@ BARS = (
     Column("se", "Standard error", lambda bar: bar.recovery.se),
     Column("low", of=lambda bar: bar.recovery.low, type=float, show=NUMBERS),
     Column("high", of=lambda bar: bar.recovery.high, type=float, show=NUMBERS),
-    Column("change", show=NUMBERS, help="Change of recovery from the step before."),
+    Column("change", show=NUMBERS, help="Change of recovery since the previous step."),
     Column("epsilon_left", of=lambda bar: bar.stage.rest.epsilon, type=float),
     Column("assumed_public", of=lambda bar: bar.stage.assumed_public, type=tuple[str, ...]),
     Column("spent", of=lambda bar: bar.stage.result.spent, show=frozenset({"json"}),
            type=Annotated[Any, SOURCED] | None),
 )  # fmt: skip
-"""One more step of the preparation private."""
+"""Columns of a bar, which has one more private step than the previous bar."""
 
 
 def steps_of(settings: Settings) -> list[tuple[str, Settings]]:
     """Return the bars in order: all public, then mean, scale, bound and count private.
 
-    Whichever steps the settings pay for already: what they say of shares, of the private row
-    bound and of scaling is kept. The public row bound is the same quantile that is then paid for:
-    bars that differ in what is cut would not say what paying costs.
+    The bars are the same, whichever steps the settings make private. Shares, the private row-norm
+    bound and scaling come from the settings. The public row-norm bound is the same quantile as the
+    private bound, because bars that clip different rows would not show the cost of privacy.
     """
     private = settings.row_bound.startswith(PRIVATE)
-    wanted = settings.row_bound if private else PRIVATE_BOUND
-    # a private quantile is compared with the public one of the same share, so the bar shows its
-    # price alone
-    same = "max" if wanted == ADAPTIVE else wanted.replace(PRIVATE, "quantile", 1)
+    bound = settings.row_bound if private else PRIVATE_BOUND
+    # Compare the private quantile with the public quantile of the same share, so that the bar shows
+    # only the cost of privacy.
+    same = "max" if bound == ADAPTIVE else bound.replace(PRIVATE, "quantile", 1)
     public = replace(
         settings,
-        center=None,  # the mean
+        center=None,  # With None, the center is the mean.
         scale="none" if settings.scale == "none" else "standardize",
         row_bound=same if private or settings.row_bound == "max" else settings.row_bound,
         count="public",
         bounds="max" if settings.bounds == PRIVATE else settings.bounds,
     )
-    found = [(EVERYTHING, public)]
+    steps = [(EVERYTHING, public)]
 
-    def more(step: str, **changed: Any) -> None:
-        found.append((f"{step} private", replace(found[-1][1], **changed)))
+    def more(step: str, **changes: Any) -> None:
+        steps.append((f"{step} private", replace(steps[-1][1], **changes)))
 
     more("mean", center=PRIVATE)
     if settings.bounds == PRIVATE:
         more("bounds", bounds=PRIVATE)
     if settings.scale != "none":
         more("scale", scale=PRIVATE)
-    more(_BOUND, row_bound=wanted)
-    # under replace n is public by definition, and there is nothing to pay for
+    more(_BOUND, row_bound=bound)
+    # Under the relation "replace", n is public by definition, so releasing it uses no budget.
     if settings.relation == Relation.ZERO_OUT:
         more("count", count=PRIVATE)
-    return found
+    return steps
 
 
 def mechanism_of(settings: Settings) -> Mechanism:
-    """Return the variant of the waterfall: the first that the settings name, or the default."""
+    """Return the variant of the waterfall: the first variant in the settings, or the default."""
     return parse_variant(settings.mechanisms[0] if settings.mechanisms else default_mechanism())
 
 
@@ -153,64 +153,64 @@ def stages(prepared: Prepared, settings: Settings) -> list[Stage]:
     Parameters
     ----------
     prepared : Prepared
-        The table, by these settings or by any others.
+        The table, prepared with the given settings or with any others.
     settings : Settings
 
     Raises
     ------
     DpvizError
-        If the settings do not fit the table, or leave nothing for the mechanism.
+        If the settings do not fit the table, or leave no budget for the mechanism.
 
     Notes
     -----
-    Recovery compares with the exact components of the exactly prepared table, so this is for
-    teaching: it looks at the true answer.
+    Recovery compares with the exact components of the exactly prepared table. The bars therefore
+    look at the true answer and serve for teaching.
     """
     mechanism = mechanism_of(settings)
-    found = []
+    results = []
     for step, here in steps_of(settings):
         ready = prepare(prepared.table, prepared.stating(here))
         if nothing_to_recover(chance_share(ready.reference, here.k)):
-            allowed = f"a whole number from 1 to {ready.d - 1} that leaves something to recover"
-            raise InvalidSetting("k", allowed, here.k, "--k")
+            rule = f"a whole number from 1 to {ready.d - 1} that leaves something to recover"
+            raise InvalidSetting("k", rule, here.k, "--k")
         one = compare(ready, replace(here, mechanisms=(mechanism,)), metrics=("recovery",))
         (cell,), (result,) = one.plan.cells, one.results
         whole = behind_preparation(mechanism, cell.problem, cell.budget, cell.private, cell.picture)
-        found.append(Stage(step, here, result, whole.rest, ready.assumed_public))
-    return found
+        results.append(Stage(step, here, result, whole.rest, ready.assumed_public))
+    return results
 
 
-def bars(found: Sequence[Stage]) -> tuple[Bar, ...]:
-    """Return the bars of stages."""
-    made: list[Bar] = []
+def bars(stages: Sequence[Stage]) -> tuple[Bar, ...]:
+    """Return the bars of the given stages."""
+    rows: list[Bar] = []
     before = math.nan
-    for stage in found:
+    for stage in stages:
         mean = stage.result.summaries["recovery"].mean
         change = 0.0 if abs(mean - before) < _ROUNDING else mean - before
-        made.append(Bar(stage, change))
+        rows.append(Bar(stage, change))
         before = mean
-    return tuple(made)
+    return tuple(rows)
 
 
 def told(table: pd.DataFrame) -> str:
-    """Return the waterfall in one sentence."""
+    """Return a summary of the waterfall in one sentence."""
     rows = table.to_dict("records")
     sentence = (
-        f"Recovery is {percent(rows[0]['recovery'])} if everything but the rows is public, and "
-        f"{percent(rows[-1]['recovery'])} if all of it uses part of the budget"
+        f"Recovery is {percent(rows[0]['recovery'])} if only the rows are private, and "
+        f"{percent(rows[-1]['recovery'])} if the whole preparation uses part of the budget"
     )
     steps = range(1, len(rows))
-    # a change is the recovery gained, so that what costs most is the least
+    # Each step's change counts as a gain, so the most expensive step has the smallest change.
     dearest = min(steps, key=lambda at: float(rows[at]["change"]))
-    # a loss within the error of two bars is not told as one
-    if rows[dearest]["change"] < -_seen(rows, dearest):
-        sentence += f"; the dearest step is the {_name(rows[dearest])}"
+    # Do not report a loss that is smaller than the error of the two bars compared.
+    if rows[dearest]["change"] < -_change_range(rows, dearest):
+        sentence += f"; the most expensive step is the {_name(rows[dearest])}"
     sentence += "."
     bound = next((at for at in steps if _name(rows[at]) == _BOUND), None)
-    if bound is not None and rows[bound]["change"] > _seen(rows, bound):
+    if bound is not None and rows[bound]["change"] > _change_range(rows, bound):
         sentence += (
-            " It rises with the row-norm bound: the private bound clips the longest rows, and "
-            "shorter rows need less noise."
+            " Recovery rises with the row-norm bound: the private bound clips the longest rows, "
+            "and shorter rows need less noise."
         )
     return sentence
 
@@ -219,22 +219,22 @@ def _name(row: dict[Hashable, Any]) -> str:
     return str(row["step"]).removesuffix(" private")
 
 
-def _seen(rows: Sequence[dict[Hashable, Any]], at: int) -> float:
-    """Return the change that two standard errors of a bar and the one before leave open."""
+def _change_range(rows: Sequence[dict[Hashable, Any]], at: int) -> float:
+    """Return two standard errors of the change between a bar and the previous bar."""
     return 2 * math.hypot(rows[at]["se"], rows[at - 1]["se"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Waterfall(Answer):
-    """Recovery with one more step of the preparation private at each bar.
+    """Recovery in bars, each with one more private step of the preparation.
 
     Attributes
     ----------
     table_ : str
-        Name of the table.
+        Name of the prepared table.
     steps : tuple of dpviz.studies.waterfall.Bar
     prepared : Prepared
-        The table with everything public.
+        The table prepared with everything public.
     """
 
     figures: ClassVar[tuple[str, ...]] = ("waterfall",)
@@ -248,15 +248,15 @@ class Waterfall(Answer):
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """What ran at each bar."""
+        """The stages, one for each bar."""
         return tuple(bar.stage for bar in self.steps)
 
     def summary(self) -> str:
-        """Return the first and last bar, and the dearest step."""
+        """Return the first and the last bar, and the most expensive step."""
         return told(self.table())
 
     def figure(self, name: str | None = None) -> Figure:
-        """Draw the bars.
+        """Plot the bars as a waterfall.
 
         Parameters
         ----------
@@ -266,24 +266,24 @@ class Waterfall(Answer):
         -------
         plotly.graph_objects.Figure
         """
-        self._named(name)
+        self._figure_name(name)
         from dpviz.report.figures.waterfall import waterfall as waterfall_figure
 
         return waterfall_figure(self.table())
 
 
-@asks("what a private mean, scale, bound and count cost, step by step", Settings, base=BASE,
+@asks("show the cost of a private mean, scale, bound and count, step by step", Settings, base=BASE,
       command="account steps")  # fmt: skip
 def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
-    """Say what each step of a preparation costs when it is paid for.
+    """Show the cost of each step of a preparation if the step is private.
 
     Parameters
     ----------
     table
-        As in `compare`; its rows must be in memory.
+        A table as in `compare`; its rows must be in memory.
     **options
-        As in `compare`, with neighbours of whom a count can be private, public bounds and 20 draws
-        if not said. The first of ``mechanisms`` is the one that runs.
+        Options as in `compare`; by default with neighbours that allow a private count, public
+        bounds and 20 trials. Only the first of ``mechanisms`` is run.
 
     Returns
     -------
@@ -294,7 +294,7 @@ def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
     Raises
     ------
     WrongArgument, InvalidSetting, InvalidTable, CannotRun
-        As in `compare`, and where the rows are not in memory.
+        For the reasons listed in `compare`, and if the rows are not in memory.
 
     See Also
     --------
@@ -303,8 +303,8 @@ def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
 
     Notes
     -----
-    A table without public bounds gets them from the data, which every bar then lists. Recovery
-    compares with the exact components, so this is for teaching and no release.
+    If a table has no public bounds, they come from the data, and every bar lists this. Recovery
+    compares with the exact components, so the answer serves for teaching and is not a release.
 
     Examples
     --------
@@ -313,15 +313,15 @@ def waterfall(table: Any = "digits", **options: Unpack[Options]) -> Waterfall:
     >>> found.table()["step"].tolist()[:2]
     ['everything public', 'mean private']
     """
-    asked: Mapping[str, Any] = {
+    base: Mapping[str, Any] = {
         name: getattr(BASE, name) for name in ("relation", "bounds", "trials")
     } | dict(options)
-    # to load any table first: whether it declares bounds of its own is known afterwards
-    loaded = asked if "bounds" in options else {**asked, "bounds": "max"}
-    prepared, settings = ready(table, loaded)
+    # Load the table first, because only the table tells whether it declares bounds.
+    options_read = base if "bounds" in options else {**base, "bounds": "max"}
+    prepared, settings = ready(table, options_read)
     if not isinstance(prepared, Prepared):
-        raise InvalidSetting("table", "rows in memory, to prepare privately", settings.table)
+        raise InvalidSetting("table", "a table that fits in memory", settings.table)
     if "bounds" not in options and prepared.table.bounds is not None:
         settings = replace(settings, bounds=BASE.bounds)
-    # nobody stated any: taken from the data, which every step then lists
+    # If nobody stated bounds, they come from the data, and every step says so.
     return Waterfall(prepared.name, settings, bars(stages(prepared, settings)), prepared)

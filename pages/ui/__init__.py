@@ -1,1 +1,1 @@
-"""The only Streamlit code that pages share."""
+"""Streamlit code that pages share."""

@@ -1,4 +1,4 @@
-"""An account on a page: delta along epsilon, and what repeating a release costs."""
+"""Privacy accounting on a page: delta against epsilon, and the cost of repeated releases."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import streamlit as st
 
 from dpviz.core.errors import DpvizError
 from dpviz.studies.account import account
+from pages.ui import parts
 from pages.ui.ask import ask
 from pages.ui.texts import plain
 
 
 def draw(options: Mapping[str, Any], name: str) -> None:
-    """Draw what ``dpviz account`` answers; ``name`` tells the charts of a page apart."""
+    """Draw the answer of ``dpviz account``; ``name`` makes the charts' keys unique."""
     try:
-        found = ask(account, options)
-    except DpvizError as error:  # it cannot run here, and why is all there is to say
+        answer = ask(account, options)
+    except DpvizError as error:  # If the mechanism cannot run here, show only the reason.
         st.caption(plain(error))
         return
-    st.caption(plain("; ".join(found.summary().splitlines())))
+    st.caption(plain("; ".join(answer.summary().splitlines())))
     for kind, alt in (
         ("curve", "Delta against epsilon of one release"),
-        ("repeated", "Epsilon of several releases together, added up in up to three ways"),
+        ("repeated", "Total epsilon of several releases, by up to three methods"),
     ):
-        st.plotly_chart(found.figure(kind), key=f"{name}.{kind}", alt=alt)
+        parts.plot(answer.figure(kind), key=f"{name}.{kind}", alt=alt)

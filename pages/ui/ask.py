@@ -1,14 +1,14 @@
-"""What a page asks: `ask` answers a question once for all who ask the same.
+"""Questions of pages: `ask` computes an answer once for all runs that ask the same question.
 
-A question is a function of a study; where it yields, each answer has more than the one before and
-the last is whole. It gets options by name, after the prepared table that it is about:
+A question is a study's function. If it yields, each answer extends the previous answer, and the
+last answer is complete. The function gets the prepared table, if any, and then options by name:
 
     answer = ask(waterfall, options_of(settings), current, saying="Preparing privately")
     answer = ask(sweep.steps, options, current, draw=chart.interim)
 
-Answers about a built-in table, or about none, hold nothing of anybody's, and all sessions share
-them; those about an upload stay in the session that uploaded. One run at a time makes an answer:
-who asks the same meanwhile waits for it, sees what it has so far, and holds no place on the server.
+All sessions share answers about a built-in table, or about no table, because these hold nobody's
+data. Answers about an upload stay in its session. Only one run computes an answer. Other runs with
+the same question wait for it, see partial answers, and occupy no place on the server.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FOR_ALL, _FOR_ONE = 192 * 2**20, 48 * 2**20  # bytes of answers: of everybody's, of a session's
-_PARTS = 20_000  # of a session, a few numbers each
-_SHOWN_AFTER = 0.5  # seconds until the line of progress is there: a shorter wait needs none
+_FOR_ALL, _FOR_ONE = 192 * 2**20, 48 * 2**20  # Answers may take so many bytes: shared, per session.
+_PARTS = 20_000  # A session stores at most this many small parts of answers.
+_SHOWN_AFTER = 0.5  # The progress line appears only after this many seconds.
 _NOTHING = 0.002  # seconds
 _IN_USE = 4  # tables
-_TOLD = 0.25  # seconds between two messages of it
-_STOP, _RUN = "ask.stopped", "ask.begun"  # the question at which the visitor has pressed that
+_TOLD = 0.25  # The progress line changes at most once in this many seconds.
+_STOP, _RUN = "ask.stopped", "ask.begun"  # These name the question whose button was pressed.
 
 
 def ask(
@@ -67,51 +67,51 @@ def ask(
     seconds: float | None = None,
     ships: Shipped[T] | None = None,
 ) -> T:
-    """Return a study's answer: kept, computed here, or by whoever asked the same before.
+    """Return a study's answer, which may be stored, computed here, or computed by another run.
 
     Parameters
     ----------
     study : callable
-        Takes the prepared table, if one is given, and the options; returns an answer or yields
-        answers. Its module and name are a part of what the answer is kept by.
+        Function that takes the prepared table, if one is given, and the options; it returns an
+        answer or yields answers. Its module and name are part of the answer's key.
     options : mapping of str to object
-        Texts, numbers, and tuples or frozen dataclasses of them, whose ``repr`` says all of them.
+        Options: texts, numbers, and tuples or frozen dataclasses of them, with a complete ``repr``.
     table : Current or None
-        What the question is about; its `data_key` stands for all that the rows depend on.
+        The table of the question; its `data_key` stands for all facts on which the rows depend.
     draw : callable or None
-        Takes each answer that is not yet whole, as often as drawing pays off.
+        Function that draws partial answers, as often as drawing is worth its time.
     saying : str
-        What the line of progress says. It has a place of its own, where `ask` is called; where it
-        says nothing, none.
+        Text of the progress line, which appears where `ask` is called. Without a text there is no
+        line.
     aside : mapping of str to object, optional
-        Options that change no number, such as where finished parts are kept.
+        Options that change no number, such as the folder of finished parts.
     begin : bool
-        Whether it is computed at once; else when the visitor presses the button that is offered.
+        Whether to compute at once; otherwise a button starts the computation.
     seconds : float, optional
-        What it may take; what a page may if not said.
+        Time limit in seconds; by default the limit of a page.
     ships : Shipped or None
-        Answers about built-in tables as they begin, which come with the package.
+        Shipped answers about built-in tables with their first settings.
 
     Returns
     -------
     object
-        The whole answer; what a study yields first, which must be known without computing, where
-        the visitor has stopped it or not yet begun it.
+        The complete answer. If the visitor has stopped the study or not yet begun it, the first
+        value that the study yields, which must be known without computing.
 
     Raises
     ------
     DpvizError
-        What the study raises; `NotHere` where there is nothing yet, or it takes too long.
+        Errors of the study; `NotHere` if there is no answer yet, or the study takes too long.
     """
     what = key_of(study, options, table)
     key = (*what, limits.caps())
     rows = () if table is None else (table.prepared,)
     start = partial(study, *rows, **options, **(aside or {}))
     shelf = _shelf_of(table)
-    paced = Paced(draw) if draw is not None else id
+    pacer = Paced(draw) if draw is not None else id
     with _Line(key, saying) as line:
-        if shelf.waits(key) and (_pressed(_STOP) == key or not (begin or _pressed(_RUN) == key)):
-            # only what yields knows something before it computes
+        if shelf.waits(key) and (_state_of(_STOP) == key or not (begin or _state_of(_RUN) == key)):
+            # Only a generator can give an answer before it computes.
             yields = isgeneratorfunction(study) or isgeneratorfunction(study.__call__)
             return line.offer(start() if yields else None)
         while True:
@@ -121,7 +121,7 @@ def ask(
                 if answer is not None:
                     shelf.keep(work, answer)
                     return answer
-                answer = _make(shelf, work, start, paced, line, seconds or limits.caps().work)
+                answer = _make(shelf, work, start, pacer, line, seconds or limits.caps().work)
                 if ships is not None:
                     ships.note(what, answer)
                 return answer
@@ -129,18 +129,18 @@ def ask(
             def show(work: _Work = work) -> None:
                 line(work.share)
                 if work.latest is not None:
-                    paced(work.latest)
+                    pacer(work.latest)
 
             limits.wait_for(work.future, show)
-            if not work.future.cancelled():  # else its run was ended, as its visitor moved on
-                found: T = work.future.result()
-                return found
+            if not work.future.cancelled():  # If cancelled, its own visitor ended the run.
+                value: T = work.future.result()
+                return value
 
 
 def key_of(
     study: Callable[..., object], options: Mapping[str, Any], table: Current | None = None
 ) -> tuple[Hashable, ...]:
-    """Return by what an answer is kept; those about one table begin alike."""
+    """Return the key of an answer; all keys about one table begin alike."""
     name = f"{study.__module__}.{study.__qualname__}"
     return () if table is None else table.data_key, name, repr(sorted(options.items()))
 
@@ -151,24 +151,24 @@ def known(
     table: Current,
     ships: Shipped[T] | None = None,
 ) -> T | None:
-    """Return an answer about a table if it is kept, or ships."""
+    """Return an answer about a table if it is stored or shipped."""
     key = (*key_of(study, options, table), limits.caps())
     shelf = _shelf_of(table)
     if shelf.waits(key):
         return None if ships is None else ships.get(key_of(study, options, table))
-    found: T = shelf.find(key)[0].future.result()
-    return found
+    value: T = shelf.find(key)[0].future.result()
+    return value
 
 
 def clear() -> None:
-    """Forget every answer that sessions share, as when a server starts."""
+    """Forget every answer that sessions share, as at the start of a server."""
     _EVERYBODYS.clear()
 
 
 def store(*, public: bool) -> Storage:
-    """Return where finished parts of long work are kept.
+    """Return the store for finished parts of long work.
 
-    Those of public data are on disk, for the next visit too; all else stays in the session.
+    Parts about public data are on disk, for the next visit too; others stay in the session.
     """
     return _disk() if public else _memory()
 
@@ -177,15 +177,15 @@ def store(*, public: bool) -> Storage:
 def _disk() -> Storage:
     try:
         return Store(default_folder())
-    except InvalidSetting:  # a host without a home: kept while the server runs
+    except InvalidSetting:  # Without a home folder, store answers until the server stops.
         return Store(Path(tempfile.mkdtemp(prefix="dpviz-")))
 
 
 class _Memory(dict[str, Any]):
-    """Parts of a session, the oldest of which go first."""
+    """Finished parts of a session; the oldest parts are dropped first."""
 
     def put(self, key: str, metrics: Mapping[str, Any]) -> None:
-        """Keep the numbers of a part."""
+        """Store the numbers of a part."""
         self[key] = metrics
         while len(self) > _PARTS:
             del self[next(iter(self))]
@@ -197,25 +197,25 @@ def _memory() -> Storage:
 
 
 class Rows(NamedTuple):
-    """A table that is asked about where no page's `Current` is at hand."""
+    """A table with its key, for questions that have no page's `Current`."""
 
     prepared: Any
     data_key: tuple[str, ...]
 
 
 class _Work:
-    """An answer that is made, or was.
+    """An answer that is being computed, or is complete.
 
     Attributes
     ----------
     future : Future
-        Of the whole answer; cancelled where its run was ended.
+        Future of the complete answer; cancelled if its run was ended.
     latest : object
-        What there is so far, if anything.
+        Latest partial answer, or None.
     size : int
-        Bytes of the answer without tables.
+        Size of the answer without tables, in bytes.
     tables : dict of int to int
-        Bytes of each table that it holds, by its identity.
+        Size of each table in the answer in bytes, by the table's identity.
     """
 
     def __init__(self) -> None:
@@ -225,7 +225,7 @@ class _Work:
 
     @property
     def share(self) -> float:
-        """How much of the answer there is."""
+        """Finished share of the answer."""
         return float(getattr(self.latest, "share", 0.0))
 
 
@@ -237,39 +237,39 @@ def _make(
     line: _Line,
     seconds: float,
 ) -> Any:
-    """Compute an answer for all who ask."""
+    """Compute an answer for all runs that ask for it."""
     try:
         with limits.deadline(seconds), limits.telling(lambda: line(work.share)):
-            answer = found = start()
-            for answer in found if isinstance(found, Iterator) else ():
+            answer = result = start()
+            for answer in result if isinstance(result, Iterator) else ():
                 work.latest = answer
                 line(work.share)
-                if 0 < work.share < 1:  # nothing is learned yet at 0
+                if 0 < work.share < 1:  # At a share of 0 there is nothing to draw.
                     draw(answer)
         shelf.keep(work, answer)
         return answer
     except limits.TooSlow:
         error = limits.NotHere(f"Not computed: {limits.too_slow(math.inf)}.")
-        work.future.set_exception(error)  # kept: the next run would take as long
+        work.future.set_exception(error)  # Store the error; repeating would take as long.
         raise error from None
-    except Exception as failed:
+    except Exception as fault:
         shelf.drop(work)
-        work.future.set_exception(failed)
+        work.future.set_exception(fault)
         raise
     finally:
-        if not work.future.done():  # the run was ended
+        if not work.future.done():  # Somebody ended the run before it finished.
             shelf.drop(work)
             work.future.cancel()
             work.future.set_running_or_notify_cancel()
 
 
 class _Shelf:
-    """Answers by what was asked; those not asked for longest go first.
+    """Answers by key; the least recently requested answers are dropped first.
 
     Parameters
     ----------
     most : int
-        Bytes of all answers, and of tables that they alone hold.
+        Maximum bytes of all answers, and of tables that only answers hold.
     """
 
     def __init__(self, most: int) -> None:
@@ -277,7 +277,7 @@ class _Shelf:
         self._works: OrderedDict[Hashable, _Work] = OrderedDict()
 
     def find(self, key: Hashable) -> tuple[_Work, bool]:
-        """Return the place of an answer, and whether the caller is to make it."""
+        """Return the entry of an answer, and whether the caller must compute the answer."""
         with self._lock:
             mine = key not in self._works
             work = self._works.setdefault(key, _Work())
@@ -285,31 +285,31 @@ class _Shelf:
         return work, mine
 
     def waits(self, key: Hashable) -> bool:
-        """Return whether an answer is not whole yet."""
+        """Return whether an answer is not complete yet."""
         with self._lock:
             return key not in self._works or not self._works[key].future.done()
 
     def keep(self, work: _Work, answer: Any) -> None:
-        """Keep an answer, and let go of those that have not been asked for longest.
+        """Store an answer, and drop the least recently requested answers.
 
-        A table counts once, however many answers hold it; the few asked about last are in use, and
-        count nothing.
+        A table counts once, however many answers hold it. The few most recently requested tables
+        are in use, and do not count.
         """
         work.size, work.tables = _size(answer)
         with self._lock:
             work.latest = None
             work.future.set_result(answer)
             for key, oldest in list(self._works.items()):
-                made = [one for one in reversed(self._works.values()) if one.future.done()]
-                tables = {of: size for one in made for of, size in one.tables.items()}
+                complete = [one for one in reversed(self._works.values()) if one.future.done()]
+                tables = {of: size for one in complete for of, size in one.tables.items()}
                 idle = sum(list(tables.values())[_IN_USE:])
-                if idle + sum(one.size for one in made) <= self._most:
+                if idle + sum(one.size for one in complete) <= self._most:
                     return
-                if oldest in made and oldest is not work:
+                if oldest in complete and oldest is not work:
                     del self._works[key]
 
     def drop(self, work: _Work) -> None:
-        """Forget what nothing came of."""
+        """Forget an answer that was not completed."""
         with self._lock:
             self._works = OrderedDict(
                 (key, one) for key, one in self._works.items() if one is not work
@@ -330,38 +330,38 @@ def _own() -> _Shelf:
 
 
 def _shelf_of(table: Current | None) -> _Shelf:
-    """Return where answers about a table are kept: an upload's in its own session."""
+    """Return the store of answers about a table; an upload has a store in its own session."""
     public = table is None or table.data_key[0] in builtin_tables()
     return _EVERYBODYS if public else _own()
 
 
 class _Sizes(pickle.Pickler):
-    """Counts an answer's bytes, and the tables in it apart."""
+    """Pickler that counts an answer's bytes, separately from the tables in the answer."""
 
     def __init__(self) -> None:
         self.text, self.tables = io.BytesIO(), dict[int, int]()
         super().__init__(self.text)
 
     def persistent_id(self, one: Any) -> int | None:
-        """Note a table in the place of its bytes; code takes none."""
+        """Record a table instead of its bytes; code counts no bytes."""
         if isinstance(one, FunctionType):
             return 0
         if not isinstance(one, Measured):
             return None
-        held = one.moment.rows, one.raw, getattr(getattr(one, "table", None), "rows", None)
-        self.tables[id(one)] = sum(rows.nbytes for rows in held if rows is not None)
+        arrays = one.moment.rows, one.raw, getattr(getattr(one, "table", None), "rows", None)
+        self.tables[id(one)] = sum(rows.nbytes for rows in arrays if rows is not None)
         return id(one)
 
 
 def _size(answer: Any) -> tuple[int, dict[int, int]]:
-    """Return the bytes of an answer without its tables, and those of each table."""
+    """Return the size of an answer without its tables, and the size of each table."""
     sizes = _Sizes()
     sizes.dump(answer)
     return sizes.text.tell(), sizes.tables
 
 
 class _Line:
-    """The line that says how far an answer is, and what stops it."""
+    """The progress line of an answer, with the button that stops it."""
 
     def __init__(self, key: Hashable, saying: str) -> None:
         self._key, self._saying = key, saying
@@ -374,16 +374,16 @@ class _Line:
         return self
 
     def _row(self) -> tuple[DeltaGenerator, DeltaGenerator]:
-        """Return the place of the bar, and the row in which a button follows it.
+        """Return the place of the progress bar, and the row for the button after the bar.
 
-        Run and Stop take the same place: else the one that was pressed stays until the run ends.
+        The buttons Run and Stop share a place; otherwise the pressed one would stay until the end.
         """
         assert self._place is not None
         row = self._place.container(horizontal=True, vertical_alignment="center")
         return row.empty(), row
 
     def offer(self, answers: Iterator[Any] | None) -> Any:
-        """Return what is known without computing, if anything is, and offer to compute the rest."""
+        """Return the part known without computing, or raise; offer to compute the rest."""
         first = None if answers is None else next(answers)
         share = getattr(first, "share", 0.0)
         if share < 1 and self._place is not None:
@@ -402,10 +402,10 @@ class _Line:
         return first
 
     def __call__(self, share: float) -> None:
-        """Say how far it is, once that takes longer than a moment."""
+        """Show the progress, if the work takes longer than a moment."""
         limits.look_up()
         now = time.monotonic()
-        # each message makes the browser draw the page again
+        # Limit the number of updates, because each one makes the browser draw the page again.
         if self._place is None or now < self._next:
             return
         self._next, since = now + _TOLD, now - self._began
@@ -413,42 +413,42 @@ class _Line:
             self._bar, row = self._row()
             row.button(
                 "Stop",
-                key=f"ask.stop.{self._saying}.{hash(self._key)}",  # two may say the same
+                key=f"ask.stop.{self._saying}.{hash(self._key)}",
                 icon=":material/stop:",
                 on_click=_press,
                 args=(_STOP, self._key),
             )
-        left = f", about {duration(since / share - since)} left" if 0 < share < 1 else ""
-        self._bar.progress(min(share, 1.0), f"{self._saying}: {duration(since)}{left}")
+        rest = f", about {duration(since / share - since)} left" if 0 < share < 1 else ""
+        self._bar.progress(min(share, 1.0), f"{self._saying}: {duration(since)}{rest}")
 
     def __exit__(self, kind: type[BaseException] | None, *failed: object) -> None:
-        ended = kind is not None and not issubclass(kind, Exception)  # by Streamlit
-        if not (self._place is None or self._kept or ended):
+        is_over = kind is not None and not issubclass(kind, Exception)  # Streamlit ended the run.
+        if not (self._place is None or self._kept or is_over):
             self._place.empty()
 
 
 def _press(which: str, key: Hashable) -> None:
-    """Note a press of Stop or Run: of two the later one counts."""
+    """Note a press of Stop or Run; only the later press counts."""
     st.session_state[_STOP], st.session_state[_RUN] = None, None
     st.session_state[which] = key
 
 
-def _pressed(which: str) -> Hashable:
+def _state_of(which: str) -> Hashable:
     return st.session_state.get(which)
 
 
 class Paced:
-    """Draws at once, and then again whenever the last drawing has paid off."""
+    """Draw at once, and then again after a pause that depends on the drawing time."""
 
     def __init__(self, draw: Callable[[Any], object]) -> None:
         self._draw, self._next = draw, 0.0
 
     def __call__(self, answer: Any) -> None:
-        """Draw an answer, if it is time."""
+        """Draw an answer, unless the pause has not yet passed."""
         began = time.monotonic()
         if began >= self._next:
             self._draw(answer)
-            ended = time.monotonic()
-            took = ended - began
-            # what takes no time has drawn next to nothing, and costs the browser as little
-            self._next = ended + (0.0 if took < _NOTHING else max(1.0, 3 * took))
+            end = time.monotonic()
+            took = end - began
+            # After a very quick call nothing was drawn, so the browser needs no pause.
+            self._next = end + (0.0 if took < _NOTHING else max(1.0, 3 * took))

@@ -32,18 +32,18 @@ def attacker(problem: Problem, budget: Budget) -> None:
     """Draw what a release lets an attacker conclude about one row, or one person."""
     neighbours = problem.relation, problem.unit
     st.markdown(
-        "The attacker knows every other row and both candidates for the last, and guesses "
+        "The attacker knows all other rows and both candidates for the last row, and guesses "
         f"{ASKED[neighbours]}."
     )
     left, right = st.columns(2)
     key = parts.one_mechanism(
         left,
-        "Release by",
+        "Mechanism",
         default=attack.exhibited(problem, budget).key,
         key="claims.attack.mechanism",
     )
     percents = right.slider(
-        "What a guesser believed before, %",
+        "Attacker's belief before the release, %",
         1,
         99,
         50,
@@ -55,35 +55,35 @@ def attacker(problem: Problem, budget: Budget) -> None:
     if reason is not None:
         st.info(f"{mechanism.label} cannot run here: {reason}.", icon=":material/info:")
         return
-    spent = mechanism.spent(problem, budget)
-    seen = attack.attacker_curve(mechanism, problem, budget)
-    table = attack.attack_table(seen, prior)
-    if spent is not None and math.isfinite(spent.epsilon):
-        risk = risk_words(mechanism.label, spent, budget.epsilon, *neighbours)
+    loss = mechanism.spent(problem, budget)
+    bound = attack.attacker_curve(mechanism, problem, budget)
+    table = attack.attack_table(bound, prior)
+    if loss is not None and math.isfinite(loss.epsilon):
+        risk = risk_words(mechanism.label, loss, budget.epsilon, *neighbours)
         st.markdown(f"**{capital(risk)}.**")
-    st.markdown(sentence(mechanism.claim(problem, budget), spent, prior, *neighbours))
+    st.markdown(sentence(mechanism.claim(problem, budget), loss, prior, *neighbours))
     first, second = st.columns(2)
-    caption = claims_words.attack_caption(seen)
-    figure = attack_figure(seen, mechanism, mechanism.label)
+    caption = claims_words.attack_caption(bound)
+    figure = attack_figure(bound, mechanism, mechanism.label)
     parts.chart(figure, "claims.attack", "Trade-off of a membership test", caption, place=first)
-    caption = claims_words.posterior_caption(table, prior, seen.exact)
-    figure = posterior_figure(table, prior, mechanism, attack.limit_of(prior, spent))
-    parts.chart(figure, "claims.posterior", "Belief after an alarm", caption, place=second)
+    caption = claims_words.posterior_caption(table, prior, bound.exact)
+    figure = posterior_figure(table, prior, mechanism, attack.limit_of(prior, loss))
+    parts.chart(figure, "claims.posterior", "Attacker's belief after alarm", caption, place=second)
     parts.numbers("claims.attack", table)
 
 
 def one_person(budget: Budget, seed: int) -> None:
-    """Draw a row that can be dragged and what releases say of it."""
+    """Draw a row that visitors can drag, and what releases reveal about it."""
     st.markdown(
-        "Both clouds are releases of the same table, with her row and with it zeroed. The "
-        "attacker knows everybody else."
+        "Each cloud shows releases of one table: with the person's row, or with that row set to "
+        "zero. The attacker knows all other rows."
     )
-    shown = tuple(
+    variants = tuple(
         parse_variant(key)
         for key in person.candidates()
         if all_mechanisms()[key].info.featured or all_mechanisms()[key].info.family == "iterative"
     )
     delta = budget.delta or exhibits.DELTA
-    asked = {"mechanisms": shown, "delta": delta, "epsilon": budget.epsilon, "seed": seed}
-    payload = ask(person.person_payload, asked)
+    options = {"mechanisms": variants, "delta": delta, "epsilon": budget.epsilon, "seed": seed}
+    payload = ask(person.person_payload, options)
     _PERSON(key="claims.person", data={**payload, "locked": False, "highlight": ""})

@@ -1,4 +1,4 @@
-"""An audit of any mechanism, run when a visitor asks for it."""
+"""An audit of any mechanism, run when a visitor requests it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ TRIALS = (1_000, 2_000, 5_000, 10_000, 40_000)
 
 
 def draw(problem: Problem, budget: Budget, seed: int) -> None:
-    """Offer an audit of any mechanism, and show the last one."""
+    """Offer an audit of any mechanism, and show the last audit."""
     st.markdown(
-        "An audit releases two neighbouring made-up tables many times, picks the event that tells "
-        "them apart best on half of the draws, and counts it on the other half."
+        "An audit releases two neighbouring synthetic tables many times. Half of the releases "
+        "choose the event that distinguishes the tables best. The other half count how often this "
+        "event occurs."
     )
     first, second, third = st.columns(3)
     key = parts.one_mechanism(
@@ -39,11 +40,11 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         lambda count: f"{count:,}", first=5_000,
     )  # fmt: skip
     mechanism = parse_variant(key)
-    asked = attack.audited_budget(mechanism, budget.epsilon, budget)
-    wanted = {
+    claim = attack.audited_budget(mechanism, budget.epsilon, budget)
+    options = {
         "mechanism": key,
-        "epsilon": asked.epsilon,
-        "delta": asked.delta,
+        "epsilon": claim.epsilon,
+        "delta": claim.delta,
         "dimension": d,
         "k": min(problem.k, d - 1),
         "relation": str(problem.relation),
@@ -53,7 +54,7 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
     }
 
     def run() -> None:
-        st.session_state["claims.audited"] = wanted
+        st.session_state["claims.audited"] = options
 
     left, right = st.columns([1, 4])
     left.button(
@@ -64,36 +65,38 @@ def draw(problem: Problem, budget: Budget, seed: int) -> None:
         on_click=state.on_change(run),
     )
     with right:
-        copyable(audit_command(mechanism, problem, asked, d=d, trials=trials, seed=seed))
-    if st.session_state.get("claims.audited") != wanted:
-        st.caption("Takes a second or two with 5,000 releases, and up to a minute with the most.")
+        copyable(audit_command(mechanism, problem, claim, d=d, trials=trials, seed=seed))
+    if st.session_state.get("claims.audited") != options:
+        st.caption(
+            "An audit takes a second or two with 5,000 releases, and up to a minute with 40,000."
+        )
         return
     with guard():
-        _found(mechanism, wanted)
+        _show(mechanism, options)
 
 
-def _found(mechanism: Mechanism, wanted: dict[str, Any]) -> None:
-    """Show what an audit found, and the attack it ran."""
-    found = ask(audit, wanted, saying="Releasing two made-up tables again and again").audit
-    said, seen = st.columns(2)
-    said.markdown(f"**{claims_words.audit_verdict(found)}**")
-    said.markdown(found.evidence)
-    said.caption(
-        "What an audit cannot see: it gives lower bounds from one attack, so a mechanism that "
-        "spends twice its claim can pass. It can refute a claim and never prove one; proofs and "
-        "tests of the noise's distribution do the rest."
+def _show(mechanism: Mechanism, options: dict[str, Any]) -> None:
+    """Show the findings of an audit, and its attack."""
+    audit_here = ask(audit, options, saying="Simulating releases of two tables").audit
+    words, picture = st.columns(2)
+    words.markdown(f"**{claims_words.audit_verdict(audit_here)}**")
+    words.markdown(audit_here.evidence)
+    words.caption(
+        "An audit gives lower bounds from one attack, so a mechanism whose loss is twice its claim "
+        "can pass. An audit can refute a claim but never prove one. Claims rest on proofs and on "
+        "tests of the noise's distribution."
     )
-    measured = attack.attack_seen(found)
-    if found.claim is None:
+    attack_run = attack.attack_seen(audit_here)
+    if audit_here.claim is None:
         return
-    claimed = attack.claimed_curve(found.claim)
+    claim = attack.claimed_curve(audit_here.claim)
     caption = (
-        "Solid grey: misses against false alarms of the attack that the audit ran, with a 95 % "
-        "band for the whole curve. Dotted: what the claim allows; an attack below it breaks the "
-        "claim."
+        "Solid grey shows misses against false alarms of the audit's attack, with a 95 % band for "
+        "the whole curve. The dotted curve shows what the claim allows. An attack below the dotted "
+        "curve breaks the claim."
     )
-    with seen:
-        figure = attack_figure(claimed, mechanism, "the claim", measured)
+    with picture:
+        figure = attack_figure(claim, mechanism, "the claim", attack_run)
         against = "Trade-off of the attack against the claim"
         parts.chart(figure, "claims.audit.curve", against, caption)
-        parts.numbers("claims.audit", attack.attack_seen_table(measured))
+        parts.numbers("claims.audit", attack.attack_seen_table(attack_run))

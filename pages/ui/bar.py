@@ -1,4 +1,4 @@
-"""What is set on every visit, in one row above the page."""
+"""Settings that every visitor needs, in one row above the page."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pages.ui import controls, parts, state
 
 EQUAL = 0
 SHARES = (EQUAL, *range(5, 100, 5), 99)
-"""Percent of the precision that the favoured directions get; 0 stands for equal shares."""
+"""Percent of the precision for the low-noise directions; 0 means equal shares."""
 
 WIDTHS = {
-    "table": 2.1, "upload": 1.1, "epsilon": 0.8, "delta": 0.9, "k": 1.3, "precision": 1.5,
-    "directions": 1.25, "mechanisms": 1.5, "help": 0.6,
+    "table": 2.1, "upload": 1.1, "epsilon": 0.8, "delta": 0.9, "k": 1.45, "precision": 1.5,
+    "directions": 1.25, "mechanisms": 1.5, "help": 0.45,
 }  # fmt: skip
-"""The parts of the row and how wide they are, where epsilon is its number only."""
+"""Relative widths of the controls in the row, if epsilon is only a number."""
 
 
 def draw(
@@ -36,34 +36,37 @@ def draw(
     table: Callable[[], None],
     upload: Callable[[], None],
     unused: Collection[str] = (),
+    about: str,
 ) -> None:
-    """Draw the row.
+    """Draw the row of settings.
 
     Parameters
     ----------
     prepared : Prepared or None
     scrubbed : bool
-        Whether the page moves epsilon itself: then the row has its number only.
+        Whether the page itself has a slider for epsilon; the row then has only the number.
     note : str
-        What delta means for this table.
+        The meaning of delta for this table.
     table, upload : callable
-        Draw the choice of table, and what an upload asks.
+        Functions that draw the choice of table, and an upload with its questions.
     unused : collection of str
-        What the page does not read, and so does not show: keys of `WIDTHS`.
+        Keys of `WIDTHS` that the page does not use, and therefore does not show.
+    about : str
+        Text on the page in a few sentences, for its help.
     """
     widths = WIDTHS if scrubbed else WIDTHS | {"epsilon": 2.0, "precision": 1.15}
-    kept = {name: width for name, width in widths.items() if name not in unused}
-    # What is left keeps its place: the row does not move from page to page.
-    spared = sum(widths.values()) - sum(kept.values())
+    widths_here = {name: width for name, width in widths.items() if name not in unused}
+    # Reserve the space of hidden controls, so that the row looks the same on all pages.
+    spare = sum(widths.values()) - sum(widths_here.values())
     with st.container(key="bar"):
-        # On a phone: what is set stands in a sheet below it, and this opens the sheet at once.
+        # On a phone, this element opens the settings below it at once.
         st.html('<details class="dp-sheet"><summary>Settings</summary></details>')
-        drawn = st.columns(
-            [*kept.values(), *([spared] if spared else [])],
+        places = st.columns(
+            [*widths_here.values(), *([spare] if spare else [])],
             vertical_alignment="bottom",
             gap="small",
         )
-    cells = dict(zip(kept, drawn, strict=False))
+    cells = dict(zip(widths_here, places, strict=False))
 
     def draw_in(name: str, act: Callable[[], None]) -> None:
         if name in cells:
@@ -71,7 +74,7 @@ def draw(
                 act()
 
     def uploading() -> None:
-        # another one, and so closed, once a file has come: what is said of it lies underneath
+        # A new key closes the popover after a file arrives, because it would hide the report.
         key = f"bar.upload.{st.session_state.get('uploads', 0)}"
         with st.popover("Upload", icon=":material/upload:", width="stretch", key=key):
             upload()
@@ -83,38 +86,44 @@ def draw(
 
     def explained() -> None:
         with st.popover("?", width="stretch", help="What am I looking at?"):
-            parts.newcomers()
+            parts.newcomers(about)
+
+    def epsilon() -> None:
+        # A page with an epsilon slider shows it at the bottom of a phone, so draw a number here.
+        with st.container(key="bar-number" if scrubbed else "bar-epsilon"):
+            controls.logarithmic("epsilon", slider=not scrubbed)
 
     draw_in("table", table)
     draw_in("upload", uploading)
-    draw_in("epsilon", lambda: controls.logarithmic("epsilon", slider=not scrubbed))
+    draw_in("epsilon", epsilon)
     draw_in("delta", lambda: controls.logarithmic("delta", slider=False, note=note))
     draw_in("k", lambda: controls.setting("k", upper=None if prepared is None else prepared.d))
     if prepared is not None:
-        draw_in("precision", lambda: _share(prepared, told="mechanisms" in cells))
+        draw_in("precision", lambda: _share(prepared, toast="mechanisms" in cells))
         draw_in("directions", lambda: _directions(prepared))
     draw_in("mechanisms", chosen)
     draw_in("help", explained)
 
 
 def _directions(prepared: Prepared) -> None:
-    """Draw which directions are favoured."""
-    with st.popover("Directions", width="stretch", help="Which directions are favoured"):
+    """Draw the choice of low-noise directions."""
+    with st.popover("Directions", width="stretch", help="Which directions get less noise"):
         controls.precision(prepared.columns)
         if prepared.domain.kind == "ball":
             st.caption(
-                "On the ball any direction may carry a whole row: favouring some buys "
-                "nothing. Choose the box in the sidebar to see directions pay."
+                "With a row-norm bound (ball), any direction may carry a whole row, so "
+                "low-noise directions do not help. Choose feature bounds (box) in the "
+                "sidebar to see an effect."
             )
 
 
-def _share(prepared: Prepared, *, told: bool) -> None:
-    """Draw the slider of the share that the favoured directions get."""
+def _share(prepared: Prepared, *, toast: bool) -> None:
+    """Draw the slider of the low-noise directions' share."""
     allocation = parse_allocation(state.get("allocation"), state.get("directions"))
     if allocation.strategy not in ("uniform", "binary"):
         st.text_input(
             "Precision", allocation.strategy, disabled=True, key="bar.share.other",
-            help="Shares of their own, one for each direction: see the Precision page.",
+            help="Each direction has its own share: see the Precision page.",
         )  # fmt: skip
         return
     now = EQUAL if allocation.strategy == "uniform" else round(100 * allocation.tau)
@@ -124,10 +133,10 @@ def _share(prepared: Prepared, *, told: bool) -> None:
         if share == EQUAL:
             state.put("allocation", "uniform")
             return
-        chosen = allocation.chosen or tuple(range(1, min(state.get("k"), prepared.d - 1) + 1))
-        listed = ",".join(str(number) for number in sorted(chosen))
-        state.put("allocation", f"binary:{listed}:{share / 100}")
-        bring_followers(told=told)
+        directions = allocation.chosen or tuple(range(1, min(state.get("k"), prepared.d - 1) + 1))
+        numbers = ",".join(str(number) for number in sorted(directions))
+        state.put("allocation", f"binary:{numbers}:{share / 100}")
+        bring_followers(toast=toast)
 
     controls.control(
         st.select_slider,
@@ -141,13 +150,13 @@ def _share(prepared: Prepared, *, told: bool) -> None:
     )
 
 
-def bring_followers(*, told: bool) -> None:
-    """Put the mechanisms whose noise follows the shares onto the board, if none is there."""
-    shown: tuple[Any, ...] = tuple(state.get("mechanisms"))
-    if shown:
-        missing = [key for key in following() if key not in shown]
-        state.put("mechanisms", (*shown, *missing))
-        if missing and told:
+def bring_followers(*, toast: bool) -> None:
+    """Add the mechanisms whose noise follows the shares to the comparison, if none is in it."""
+    keys: tuple[Any, ...] = tuple(state.get("mechanisms"))
+    if keys:
+        missing = [key for key in following() if key not in keys]
+        state.put("mechanisms", (*keys, *missing))
+        if missing and toast:
             names = join_words(parse_variant(key).label for key in missing)
-            said = f"Added to show what the precision does to their noise: {names}."
-            st.toast(said, icon=":material/info:", duration="long")  # it moves nothing
+            text = f"Added mechanisms whose noise follows the precision: {names}."
+            st.toast(text, icon=":material/info:", duration="long")  # A toast moves nothing else.

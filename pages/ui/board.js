@@ -1,5 +1,6 @@
-// Between Streamlit and the board: data in, triggers out. Follows board.js in one module.
-const held = new WeakMap(); // the board of each place in the page
+// This adapter between Streamlit and the comparison figure passes data in and events out. The
+// server joins board.js and this file in one module.
+const held = new WeakMap(); // This maps each parent element to its figure.
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -22,8 +23,8 @@ export default function (component) {
       onDraws: (epsilon) => send("draws", epsilon),
       onOpen: (key) => send("open", key ?? ""),
       onLink: (name) => send("link", name),
-      // What the page says around the board follows; of a public table it says all of it always.
-      // Real rows are sent where they are asked for: until they are here the view stays.
+      // Texts around the figure depend on the view; a public table has only one view. Real rows are
+      // sent only on request, and the view changes only after they arrive.
       onView: (name) => {
         const { ribbon, truth } = mine.board.payload;
         if (!ribbon) return false;
@@ -36,7 +37,7 @@ export default function (component) {
     mine.arrived = () => {
       if (mine.board && mine.token) take(mine.board, mine.token);
     };
-    // what was moved while the server was away has no answer
+    // If the server was away, the latest moves got no answer, so send the last move again.
     mine.back = () => {
       if (mine.sent.length) send("commit", mine.sent.at(-1));
     };
@@ -48,17 +49,17 @@ export default function (component) {
 
   const { payload, token, shape, pin, draws } = data;
   if (mine.shape !== shape) {
-    // Another table or setting, or other epsilons: everything is built anew.
+    // If the table, the setting or the list of epsilons changes, build the whole figure again.
     const whole = { ...payload, frames: [...payload.frames, ...framesOf(token)] };
     if (mine.board) mine.board.setPayload(whole);
     else mine.board = DpvizBoard.mount(mine.root, whole, mine.options);
-    globalThis.dpvizFirst?.(); // the picture that stood here until now
+    globalThis.dpvizFirst?.(); // This removes the figure shown until now.
     mine.sent = [];
     take(mine.board, token);
   } else {
     mine.board.addFrames(payload.frames);
     take(mine.board, token);
-    // An answer to a move of our own arrives after further moves: it is not a new order.
+    // If the server answers our own move after further moves, do not take it as a request to move.
     const place = mine.sent.indexOf(payload.now);
     if (place >= 0) mine.sent.splice(0, place + 1);
     else if (payload.now !== mine.now) {
@@ -66,11 +67,11 @@ export default function (component) {
       mine.board.committed = payload.now;
     }
   }
-  // An answer to an older question changes nothing: a view is taken where it is a new one.
+  // Change the view only if the answer belongs to the latest request.
   if (payload.ribbon && mine.working !== data.working) {
     if (mine.asked === "working" && data.working) {
       mine.board.setPublishable(false);
-      mine.board.buttons.working?.focus(); // the button that asked was made anew
+      mine.board.buttons.working?.focus(); // The pressed button was replaced, so focus it again.
     } else mine.board.takeView(!data.working);
     mine.asked = null;
   }
@@ -78,7 +79,7 @@ export default function (component) {
   mine.shape = shape;
   mine.token = token;
   mine.now = payload.now;
-  if (!data.wanted) mine.trigger("want", true); // the first frame is there: now the others
+  if (!data.wanted) mine.trigger("want", true); // After the first snapshot, request others.
   if (data.present !== mine.present && data.present !== mine.board.presenting) mine.board.present(data.present);
   mine.present = data.present;
   mine.board.setPin(pin);
@@ -104,7 +105,7 @@ function framesOf(token) {
   return toldOf(token).flatMap((told) => told.frames ?? []);
 }
 
-// What is known of a board beside its payload: frames, and what is expected at its epsilons.
+// Add snapshots to a payload, and predictions if they are for the figure's epsilons.
 function take(board, token) {
   const { payload } = board;
   const same = (told) => told.epsilons?.join() === payload.epsilons.join();

@@ -1,4 +1,4 @@
-"""Public bounds of features: a table to edit and to download."""
+"""Public bounds of features, in a table to edit and download."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from dpviz.studies.precision import bounds_of_rows
 from pages.ui import controls, parts, state
 from pages.ui.guard import say_error
 
-# What the command line calls the bounds that a page edits.
+# Commands use this file name for bounds that were edited on a page.
 BOUNDS_FILE = "bounds.csv"
 
 
 def in_force() -> dict[str, tuple[float, float]] | None:
-    """Return the bounds edited in this session, if they are in use."""
+    """Return the bounds edited in this session, if they are used."""
     if state.get("bounds") != BOUNDS_FILE:
         return None
-    found: dict[str, tuple[float, float]] | None = st.session_state.get("bounds.table")
-    return found
+    table: dict[str, tuple[float, float]] | None = st.session_state.get("bounds.table")
+    return table
 
 
 def fit(table: Table) -> bool:
-    """Return whether the bounds chosen suit a table; take them from it, and say so, if not."""
-    chosen, edited = state.get("bounds"), in_force()
-    if chosen == BOUNDS_FILE:
-        if edited is None:  # a new session: the edited table is gone
+    """Return whether the bounds fit the table; if not, use the table's own, with a notice."""
+    word, entries = state.get("bounds"), in_force()
+    if word == BOUNDS_FILE:
+        if entries is None:  # A new session has no edited bounds any more.
             state.put("bounds", "max")
             return False
-        known: tuple[str, ...] = st.session_state["bounds.columns"]
-        missing = not set(edited) <= set(table.columns)
-        if len(table.columns) <= state.MAX_FEATURES:  # else a page uses some of them only
-            missing = missing or not set(table.columns) <= set(known)
-        why = "the edited bounds are those of other features"
+        columns: tuple[str, ...] = st.session_state["bounds.columns"]
+        missing = not set(entries) <= set(table.columns)
+        if len(table.columns) <= state.MAX_FEATURES:  # A page uses only part of a wider table.
+            missing = missing or not set(table.columns) <= set(columns)
+        why = "the edited bounds belong to other features"
     else:
-        missing = chosen == "known" and table.bounds is None
-        why = "no bounds are known"
+        missing = word == "known" and table.bounds is None
+        why = "no bounds of this table are known"
     if not missing:
         return True
     if state.get("domain") == "box" or state.settings().private_shares:
-        state.notice(f"For this table {why}. Taking them from the data instead.")
+        state.notice(f"The feature bounds changed: {why}. dpviz takes bounds from the data.")
     state.put("bounds", "max")
     return False
 
 
 def editor(prepared: Prepared) -> None:
-    """Offer the public bounds of each feature, where the domain is a box."""
+    """Offer the public bounds of each feature, if rows are bounded by feature."""
     if prepared.domain.kind != "box":
         return
     with st.expander("Public bounds of the features", icon=":material/straighten:"):
         kinds = {"max": "smallest and largest value (taken from the data)"}
         if prepared.table.bounds is not None:
-            kinds["known"] = "known for this table"
+            kinds["known"] = "known bounds of this table"
         kinds[BOUNDS_FILE] = "edited below"
-        kinds.setdefault(state.get("bounds"), state.get("bounds"))  # LOW:HIGH for all
+        kinds.setdefault(state.get("bounds"), state.get("bounds"))
 
         def picked(choice: str) -> None:
             st.session_state.complaints.pop("bounds.table", None)
@@ -69,16 +69,17 @@ def editor(prepared: Prepared) -> None:
 
         controls.control(
             st.selectbox,
-            "Where they come from",
+            "Source of the bounds",
             "view.bounds",
             state.get("bounds"),
             picked,
             options=list(kinds),
             format_func=kinds.__getitem__,
-            help="Bounds must be known without looking at the data; taken from it they leak.",
+            help="Bounds must be known without looking at the data. Bounds that are taken from the "
+            "data leak information.",
         )
         now, own = _current(prepared), state.get("bounds") == BOUNDS_FILE
-        edited = st.data_editor(
+        entries = st.data_editor(
             {
                 "feature": list(now),
                 "low": [low for low, _ in now.values()],
@@ -91,7 +92,7 @@ def editor(prepared: Prepared) -> None:
         )
 
         def use() -> None:
-            rows = zip(edited["feature"], edited["low"], edited["high"], strict=True)
+            rows = zip(entries["feature"], entries["low"], entries["high"], strict=True)
             try:
                 st.session_state["bounds.table"] = bounds_of_rows(rows)
             except InvalidSetting as error:
@@ -104,7 +105,7 @@ def editor(prepared: Prepared) -> None:
             "Use these bounds",
             key="bounds.use",
             disabled=not own,
-            help=None if own else f"To edit them, choose '{kinds[BOUNDS_FILE]}' above.",
+            help=None if own else f"To edit bounds, choose '{kinds[BOUNDS_FILE]}' above.",
             on_click=state.on_change(use),
         )
         file = (lambda: _csv(now)), BOUNDS_FILE, "bounds.download"
@@ -115,12 +116,12 @@ def editor(prepared: Prepared) -> None:
 
 
 def _current(prepared: Prepared) -> dict[str, tuple[float, float]]:
-    """Return the bounds in force, in units of the table."""
+    """Return the bounds in use, in units of the table."""
     transform = prepared.transform
     low, high = transform.center - transform.scale, transform.center + transform.scale
-    edited = in_force()
-    if edited is not None:
-        return {name: edited[name] for name in prepared.columns}
+    entries = in_force()
+    if entries is not None:
+        return {name: entries[name] for name in prepared.columns}
     pairs = np.column_stack([low, high])
     return {
         name: (float(lower), float(upper))

@@ -1,4 +1,4 @@
-"""Check your table: after an upload, a row for each column, and what to use it for."""
+"""Check your table: after an upload, a row for each column and its use."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from dpviz.datasets import Kind, RawColumn, RawTable, check_columns, rows_lost, 
 from dpviz.datasets.check import ColumnCheck, exposed, in_order, sentinel_effects, word_cells
 from dpviz.datasets.columns import MAX_CATEGORIES, counted, listed
 from dpviz.datasets.files import ENCODED
+from dpviz.report.tables.projection import MOST_MARKED
 from pages.ui import controls, parts, state, unit
 from pages.ui.texts import plain
 
@@ -36,32 +37,45 @@ _FIRST_TABLE = "digits"
 
 
 def arrive(raw: RawTable, file_id: str) -> None:
-    """Leave out what looks like an identifier, when a file is seen first; restore what was chosen.
+    """Leave out likely identifiers of a new file, or restore the earlier choice.
 
-    What was left out of another file with the same columns stays left out: the same table, saved
-    again.
+    Columns left out of another file with the same columns stay left out, because it is the same
+    table, saved again.
     """
     if st.session_state.get("check.file") == file_id:
         return
-    names = [column.name for column in raw.columns]
-    chosen: dict[str, str] = st.session_state.setdefault("check.chosen", {})
-    known = chosen.get(_fingerprint(names))
-    drops = suggested_drops(check_columns(raw))
+    checks, store = check_columns(raw), st.session_state
+    choice = store.setdefault("check.chosen", {}).get(_fingerprint([c.name for c in raw.columns]))
+    drops = suggested_drops(checks)
+    if choice is None and store.label_index is None and state.get("categorical") == "drop":
+        store.label_index = _likely_label(raw, checks)
     able = len([c for c in raw.columns if c.is_feature and c.name not in drops]) >= 2
-    text = known if known is not None else names_listed(drops if able else ())
+    text = choice if choice is not None else names_listed(drops if able else ())
     st.session_state["check.file"] = file_id
     st.session_state["check.arrived"] = True
     st.session_state["check.number"] = st.session_state.get("check.number", 0) + 1
     state.put("leave_out", text)
 
 
+def _likely_label(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> int | None:
+    """Return the number of the last column of a few words that identify nobody, if there is one."""
+    few = {
+        column.name
+        for column in raw.columns
+        if column.kind is Kind.CATEGORICAL and 2 <= column.categories <= MOST_MARKED
+        if not in_order(raw.words(column))
+    }
+    safe = [check.name for check in checks if check.name in few and not check.exposes]
+    return raw.label_choices.index(safe[-1]) if safe else None
+
+
 def arrived() -> bool:
-    """Return whether a file has arrived since this was asked."""
+    """Return whether a file has arrived since the last call."""
     return bool(st.session_state.pop("check.arrived", False))
 
 
 def leave() -> None:
-    """Forget what was left out, where the table is no upload."""
+    """Forget which columns were left out, if the table is not an upload."""
     for name in ("leave_out", "categories"):
         if state.get(name):
             state.put(name, "")
@@ -73,52 +87,52 @@ def _fingerprint(names: list[str]) -> str:
 
 
 def uses(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> dict[str, str]:
-    """Return what each column is used for now."""
-    left = left_out_in(state.get("leave_out")) or ()
+    """Return the current use of each column."""
+    out = left_out_in(state.get("leave_out")) or ()
     index = st.session_state.label_index
     label = raw.label_choices[index] if index is not None and index < len(raw.label_choices) else ""
     onehot = state.get("categorical") == "onehot"
-    found = {}
+    roles = {}
     for check, column in zip(checks, raw.columns, strict=True):
         feature = column.is_feature or (onehot and column.can_encode)
         if check.name == label:
-            found[check.name] = "colour"
+            roles[check.name] = "colour"
         else:
-            found[check.name] = "feature" if feature and check.name not in left else "drop"
-    return found
+            roles[check.name] = "feature" if feature and check.name not in out else "drop"
+    return roles
 
 
-def choose(raw: RawTable, wanted: Mapping[str, str]) -> None:
-    """Read and use columns as asked; the last column that is to colour the picture does.
+def choose(raw: RawTable, roles: Mapping[str, str]) -> None:
+    """Read and use columns as requested; the last column chosen as colour colours the chart.
 
     Parameters
     ----------
     raw : RawTable
-    wanted : mapping of str to {"number", "category", "colour", "drop"}
-        Of every column.
+    roles : mapping of str to {"number", "category", "colour", "drop"}
+        Requested use of every column.
     """
     able = {column.name: column for column in raw.columns}
-    colours = [name for name, use in wanted.items() if use == "colour"]
+    colours = [name for name, use in roles.items() if use == "colour"]
     now = [name for name, use in uses(raw, check_columns(raw)).items() if use == "colour"]
     colour = next((name for name in colours if name not in now), colours[0] if colours else None)
     if colour is not None and colour not in raw.label_choices:
         st.session_state.complaints["check"] = (
-            f"'{colour}' cannot colour the picture: it is empty or differs in every row."
+            f"Column '{colour}' cannot colour the chart: it is empty or differs in every row."
         )
         colour = None
     read_as = read_as_in(state.get("read_as"))
     texts = []
-    for name, use in wanted.items():
+    for name, use in roles.items():
         column = able[name]
         other = (use == "number" and column.is_text) or (use == "category" and column.is_feature)
         count = column.categories
         if use == "category" and column.is_feature:
             count = len(raw.data[name].unique().drop_null())
         if use == "number" and column.kind is Kind.EMPTY:
-            st.session_state.complaints["check"] = f"'{name}' holds nothing."
+            st.session_state.complaints["check"] = f"'{name}' is empty."
         elif use == "category" and not (column.can_encode or 2 <= (count or 0) <= MAX_CATEGORIES):
             st.session_state.complaints["check"] = (
-                f"'{name}' cannot be a category: it holds not from 2 to {MAX_CATEGORIES} "
+                f"Column '{name}' cannot be a category: a category has 2 to {MAX_CATEGORIES} "
                 "different values of a few words."
             )
         elif other and read_as.pop(name, None) is None:
@@ -128,42 +142,35 @@ def choose(raw: RawTable, wanted: Mapping[str, str]) -> None:
             texts.append(name)
     state.put("read_as", read_as_listed(read_as))
     state.put("categorical", "onehot" if texts else "drop")
-    left = [
+    out = [
         name
-        for name, use in wanted.items()
+        for name, use in roles.items()
         if use == "drop" and (able[name].is_feature or (texts and able[name].can_encode))
     ]
-    # said, so that a command begins with the same table
-    kept = ALL_KEPT if suggested_drops(check_columns(raw)) else ""
-    state.put("leave_out", names_listed(left) or kept)
-    chosen: dict[str, str] = st.session_state.setdefault("check.chosen", {})
-    chosen[_fingerprint(list(wanted))] = state.get("leave_out")
-    # by its name, as a column that is read in another way may come to another place
+    # Store the choice of columns, so that a command begins with the same table.
+    otherwise = ALL_KEPT if suggested_drops(check_columns(raw)) else ""
+    state.put("leave_out", names_listed(out) or otherwise)
+    choices: dict[str, str] = st.session_state.setdefault("check.chosen", {})
+    choices[_fingerprint(list(roles))] = state.get("leave_out")
+    # Find the label column by name, because its position may change with the way of reading.
     st.session_state.label_index = None if colour is None else raw.label_choices.index(colour)
 
 
 def unusable(encoding: str = "") -> None:
-    """Offer a way on from a file that cannot be used: another encoding, where it may have one."""
-
-    def read() -> None:
-        state.put("encoding", encoding)
-
-    def example() -> None:
-        state.put("table", _FIRST_TABLE)
-
+    """Offer other ways to read an unusable file, such as another encoding."""
     if encoding:
         st.button(
-            f"Read it as {ENCODED[encoding]}",
+            f"Read the file as {ENCODED[encoding]}",
             icon=":material/translate:",
             key="check.encoding",
             type="primary",
-            on_click=state.on_change(read),
+            on_click=state.on_change(partial(state.put, "encoding", encoding)),
         )
     st.button(
-        "Use an example instead",
+        "Use an example table",
         icon=":material/table_view:",
         key="check.example",
-        on_click=state.on_change(example),
+        on_click=state.on_change(partial(state.put, "table", _FIRST_TABLE)),
     )
 
 
@@ -175,19 +182,19 @@ def step(
     quiet: bool = False,
     folded: bool = False,
 ) -> None:
-    """Say in a line how the file was read; a click on a guess corrects it.
+    """Report in a line how the file was read; a click on a guess corrects the guess.
 
     Parameters
     ----------
     raw : RawTable
     problem : str or None
-        Why the table cannot be used.
+        Reason why the table cannot be used.
     few : str or None
-        That its rows are too few for the chosen delta.
+        Note that the table's rows are too few for the chosen delta.
     quiet : bool
-        Whether nothing that the rows decide is said before it is asked for.
+        Whether to hide facts that depend on the rows until the visitor asks for them.
     folded : bool
-        Whether the page asks for the person where it likes (`ask_person`).
+        Whether the page itself asks the question about persons (`ask_person`).
     """
     store = st.session_state
     store["check.now"] = checks = check_columns(raw, left_out_in(state.get("leave_out")) or ())
@@ -195,13 +202,13 @@ def step(
     out = [name for name, use in now.items() if use == "drop"]
     colour = next((name for name, use in now.items() if use == "colour"), "none")
     lost = _lost(raw, now)
-    shape, columns, gaps = f"{len(checks)} columns", "use of columns", "missing values"
+    features = counted([*now.values()].count("feature"), "feature")
+    shape, columns, gaps = f"{raw.shape[0]:,} rows, {features}", "use of columns", "missing values"
     if not quiet:
-        shape = f"{raw.shape[0]:,} rows, {shape}"
         columns = f"left out: {counted(len(out), 'column')}" if out else "every column is used"
-        filled = "filled with medians" if state.get("missing") == "median" else "left out"
+        filling = "filled with medians" if state.get("missing") == "median" else "left out"
         gaps = (
-            f"{counted(lost, 'row')} with missing values: {filled}" if lost else "nothing missing"
+            f"{counted(lost, 'row')} with missing values: {filling}" if lost else "nothing missing"
         )
     if store.get("check.correct") == file_id and problem is None:
         st.button(
@@ -235,17 +242,17 @@ def step(
                 on_click=lambda: store.update({"check.correct": file_id}),
             )  # fmt: skip
         if raw.notes:
-            # what became of names, units and persons is the first thing to be wrong
+            # Show the notes, because names, units and persons are most likely to be wrong.
             st.caption(plain(" ".join(raw.notes)))
     if not quiet:
         _open_questions(raw, checks, now, few)
 
 
 def _guess(name: str, label: str, draw: Callable[[], None]) -> None:
-    """Offer a guess to be corrected; what it rests on is sent once it is opened."""
+    """Offer a guess for correction; its details are sent only when a visitor opens it."""
     store, key = st.session_state, f"check.{name}~{st.session_state['check.number']}"
     if store.get(key) and store.get(f"check.{name}.label") != label:
-        store[key] = True  # under other words it is another box, and as open
+        store[key] = True  # A new label makes a new box, so open the new box again.
     store[f"check.{name}.label"] = label
     box = st.popover(plain(label), key=key, on_change="rerun")
     if box.open:
@@ -256,7 +263,7 @@ def _guess(name: str, label: str, draw: Callable[[], None]) -> None:
 def _open_questions(
     raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str], few: str | None
 ) -> None:
-    """Draw what must be looked at before anything is made of the table."""
+    """Draw the questions that must be answered before the table is used."""
     _codes(raw, checks)
     _words(raw, checks, now)
     if few is not None:
@@ -264,11 +271,11 @@ def _open_questions(
 
 
 def _colour(raw: RawTable) -> None:
-    """Draw the choice of the column that colours the picture."""
+    """Draw the choice of a column that colours the chart."""
 
     def labelled(at: int | None) -> None:
         st.session_state.label_index = at
-        state.put("categories", "")  # they were those of another column
+        state.put("categories", "")  # These values belong to another column.
 
     controls.control(
         st.selectbox,
@@ -278,28 +285,28 @@ def _colour(raw: RawTable) -> None:
         labelled,
         options=[None, *range(len(raw.label_choices))],
         format_func=lambda at: "none" if at is None else raw.label_choices[at],
-        help="Colours the picture; it is left out of the analysis.",
+        help="This column colours the chart and is left out of the analysis.",
     )
     if st.session_state.label_index is not None:
         controls.setting("categories")
 
 
 def _marks() -> None:
-    """Draw how cells of text are read."""
+    """Draw the choice of how cells of text are read."""
     for name in ("decimal", "encoding", "categorical"):
         controls.setting(name)
 
 
 def coded(raw: RawTable, label: str | None) -> bool:
-    """Return whether the classes of the label are numbered, as their words would find people."""
+    """Return whether label classes get numbers, because their words would identify people."""
     column = next((column for column in raw.columns if column.name == label), None)
-    confirmed = (st.session_state.get("check.file"), label) == st.session_state.get("check.words")
-    confirmed = confirmed or bool(state.get("categories"))  # known to everybody
-    return column is not None and not confirmed and bool(exposed(raw, column))
+    harmless = (st.session_state.get("check.file"), label) == st.session_state.get("check.words")
+    harmless = harmless or bool(state.get("categories"))  # Declared categories are public.
+    return column is not None and not harmless and bool(exposed(raw, column))
 
 
 def _words(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) -> None:
-    """Say that the classes of the label are numbered, and offer to show their words."""
+    """State that the classes of the label are numbered, and offer to show their words."""
     label = next((check for check in checks if now[check.name] == "colour"), None)
     if label is None or not coded(raw, label.name):
         return
@@ -308,35 +315,37 @@ def _words(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) 
         st.session_state["check.words"] = (st.session_state["check.file"], label.name)
 
     st.warning(
-        plain(f"'{label.name}': {label.exposes} Its classes are shown by number."),
+        plain(f"'{label.name}': {label.exposes} The label's classes are shown by number."),
         icon=":material/visibility_off:",
     )
-    st.button("Show its words", key="check.words.show", on_click=state.on_change(confirmed))
+    st.button("Show the label's words", key="check.words.show", on_click=state.on_change(confirmed))
 
 
 def ask_person(*, quiet: bool = False) -> None:
-    """Ask how many rows one person of an upload has, and name what may be the person.
+    """Ask how many rows one person in an upload has, and suggest the person column.
 
     Parameters
     ----------
     quiet : bool
-        Whether nothing that the rows decide is said.
+        Whether to hide facts that depend on the rows.
     """
     checks: tuple[ColumnCheck, ...] = st.session_state["check.now"]
     likely = next((check for check in checks if check.repeats), None)
     hint = ""
     if likely and not quiet:
-        hint = f"'{likely.name}' may name the person: up to {likely.repeats} rows have one value."
+        hint = (
+            f"'{likely.name}' may identify the person: up to {likely.repeats} rows share one value."
+        )
     unit.ask("check", [check.name for check in checks], likely.name if likely else "", hint)
 
 
 def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
-    """Ask of each number such as -999, and word such as Unknown, whether it is a value."""
+    """Ask whether each number such as -999, and each word such as Unknown, is a value."""
     codes = {check.code for check in checks if check.code is not None}
     for code in sorted(codes, key=lambda code: (isinstance(code, str), code)):
-        shown = code if isinstance(code, str) else parseable(code, 6)
-        with st.container(border=True, key=f"check.code.{zlib.crc32(shown.encode())}"):
-            word = plain(code) if isinstance(code, str) else shown
+        text = code if isinstance(code, str) else parseable(code, 6)
+        with st.container(border=True, key=f"check.code.{zlib.crc32(text.encode())}"):
+            word = plain(code) if isinstance(code, str) else text
             st.markdown(f"**Is {word} a value?** {plain(_where(raw, code))}")
             if not isinstance(code, str):
                 effects = sentinel_effects(raw, code)
@@ -344,20 +353,20 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
                     pd.DataFrame(
                         {
                             "mean of": [plain(name) for name, *_ in effects],
-                            f"with {shown}": [numeral(a, 4) for *_, a, _ in effects],
+                            f"with {text}": [numeral(a, 4) for *_, a, _ in effects],
                             "without": [numeral(b, 4) for *_, b in effects],
                         }
                     ).set_index("mean of"),
-                    alt=f"Means of features with {shown} and without it",
+                    alt=f"Means of features with and without the value {text}",
                 )
 
             def treat(code: float | str = code) -> None:
-                said = code if isinstance(code, str) else format_number(code)
-                state.put("codes", names_listed([*names_in(state.get("codes")), said]))
+                text = code if isinstance(code, str) else format_number(code)
+                state.put("codes", names_listed([*names_in(state.get("codes")), text]))
 
             st.button(
-                plain(f"Treat {shown} as missing"),
-                key=f"check.treat.{shown}",
+                plain(f"Treat {text} as missing"),
+                key=f"check.treat.{text}",
                 type="secondary" if isinstance(code, str) else "primary",
                 on_click=state.on_change(treat),
             )
@@ -366,21 +375,21 @@ def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
         def undo() -> None:
             state.put("codes", "")
 
-        st.caption(plain(f"Counted as missing: {state.get('codes')}."))
-        st.button("They are values", key="check.codes.undo", on_click=state.on_change(undo))
+        st.caption(plain(f"These values count as missing: {state.get('codes')}."))
+        st.button("Count codes as values", key="check.codes.undo", on_click=state.on_change(undo))
 
 
 def _where(raw: RawTable, code: float | str) -> str:
-    """Return where a code for missing stands, in words."""
+    """Return the columns in which a code for missing values occurs, in words."""
     if isinstance(code, str):
         cells = word_cells(raw, code)
-        return f"It stands in {counted(sum(cells.values()), 'cell')} of {listed([*cells])}."
+        return f"The word occurs in {counted(sum(cells.values()), 'cell')} of {listed([*cells])}."
     cells = sum(cells for _, cells, _, _ in sentinel_effects(raw, code))
-    return f"It stands in {cells:,} cells, far from every other number there."
+    return f"The number occurs in {cells:,} cells, far from all others of its columns."
 
 
 def _nearly_numbers(raw: RawTable, now: dict[str, str]) -> None:
-    """Offer to read texts that are mostly numbers as numbers, whatever else they hold."""
+    """Offer to read texts that are mostly numbers as numbers, whatever other texts they hold."""
     for column in [column for column in raw.columns if column.numbers][:_MOST_OFFERS]:
         lost = raw.shape[0] - column.missing - column.numbers
         st.button(
@@ -392,28 +401,30 @@ def _nearly_numbers(raw: RawTable, now: dict[str, str]) -> None:
 
 
 def _change(raw: RawTable, now: Mapping[str, str], name: str, use: str) -> None:
-    """Read and use one column as asked, and all others as they are."""
+    """Change the reading and use of one column; all other columns stay as they are."""
     st.session_state.complaints.pop("check", None)
     choose(raw, {**{c.name: _word_of(c, now[c.name]) for c in raw.columns}, name: use})
 
 
 def _word_of(column: RawColumn, use: str) -> str:
-    """Return what a column is read and used as now."""
+    """Return the current reading and use of a column."""
     kind = "number" if column.is_feature else "category"
     return kind if use == "feature" else use
 
 
 def _scales(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
-    """Offer the order that everybody knows, and ask for any other, once for all alike columns."""
+    """Offer well-known orders of answers, and ask for other orders once for all similar columns."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for check, column in zip(checks, raw.columns, strict=True):
         words = () if check.exposes else raw.words(column)
         if words:
             groups.setdefault(tuple(sorted(words)), []).append(column.name)
-    scales = levels_in(state.get("levels"))
+    scales, now = levels_in(state.get("levels")), uses(raw, checks)
 
     def count(order: Sequence[str]) -> None:
         state.put("levels", levels_listed([*scales, list(order)]))
+        if "colour" in [now[name] for name in groups.get(tuple(sorted(order)), ())]:
+            st.session_state.label_index = None  # The column is now a feature, not a label.
 
     for words, names in groups.items():
         order = in_order(words)
@@ -426,10 +437,10 @@ def _scales(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
             )
     _ordered_by_hand({", ".join(names)[:80]: words for words, names in groups.items()}, count)
     if scales:
-        said = "; ".join(" < ".join(scale) for scale in scales)
-        st.caption(plain(f"Counted from 1 in this order: {said}."))
+        text = "; ".join(" < ".join(scale) for scale in scales)
+        st.caption(plain(f"Answers count from 1 in this order: {text}."))
         st.button(
-            "They are words",
+            "Count answers as words",
             key="check.levels.undo",
             on_click=state.on_change(lambda: state.put("levels", "")),
         )
@@ -438,20 +449,20 @@ def _scales(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:
 def _ordered_by_hand(
     groups: Mapping[str, tuple[str, ...]], count: Callable[[Sequence[str]], None]
 ) -> None:
-    """Let answers be put in an order of one's own; most columns of a few words have none."""
+    """Let visitors order answers themselves, as most columns with few words have no order."""
     if not groups:
         return
-    asked = st.selectbox(
-        "Does a column hold answers in an order of their own?",
+    column = st.selectbox(
+        "Does a column hold answers that have an order?",
         list(groups),
         index=None,
         format_func=plain,
         key="check.ordered",
         placeholder="no",
     )
-    if asked is None:
+    if column is None:
         return
-    words = groups[asked]
+    words = groups[column]
     key = f"check.scale.{zlib.crc32(repr(words).encode())}"
 
     def ordered() -> None:
@@ -459,22 +470,22 @@ def _ordered_by_hand(
             count(st.session_state[key])
 
     st.multiselect(
-        "Pick them from the least to the most",
+        "Select the answers from lowest to highest",
         words,
         key=key,
-        placeholder=f"{len(words)} words, then they count from 1 to {len(words)}",
+        placeholder=f"Select all {len(words)} answers to count from 1 to {len(words)}",
         on_change=state.on_change(ordered),
     )
 
 
 def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) -> None:
-    """List what was guessed, a column a line, to be changed, with the first cells."""
+    """Draw a list to change the guess for each column, with the column's first cells."""
     frame = pd.DataFrame(
         {
             "column": [column.name for column in raw.columns],
             "use": [_USE_WORDS[_word_of(column, now[column.name])] for column in raw.columns],
             "read": [column.read_as for column in raw.columns],
-            # a table may be checked beside others: what would find a person stays in the file
+            # Other people may see the screen, so hide cells that could identify a person.
             "first": [
                 "not shown"
                 if check.exposes or check.identifies or check.repeats
@@ -485,9 +496,9 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
             "words": [", ".join(column.words) for column in raw.columns],
         }
     )
-    # A widget of its own for each state: late reports of an old one cannot undo a change.
+    # Use a new widget for each state, so that late reports of an old one cannot undo a change.
     key = f"check.uses~{zlib.crc32(repr(frame.to_dict('list')).encode())}"
-    words = {shown: use for use, shown in _USE_WORDS.items()}
+    words = {label: use for use, label in _USE_WORDS.items()}
 
     def edited() -> None:
         for row, cells in st.session_state[key]["edited_rows"].items():
@@ -498,7 +509,7 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
         frame,
         key=key,
         hide_index=True,
-        alt="Each column of the file: what it is used as, to choose, and how its cells were read",
+        alt="Columns of the file, with a use that you can change, and how cells were read",
         disabled=["column", "read", "first", "missing", "words"],
         column_config={
             "column": st.column_config.TextColumn("Column"),
@@ -508,41 +519,41 @@ def _editor(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str])
             "read": st.column_config.TextColumn("Read as", width="medium"),
             "first": st.column_config.TextColumn("First cells"),
             "missing": st.column_config.NumberColumn("Missing", format="localized"),
-            "words": st.column_config.TextColumn("Words that became missing"),
+            "words": st.column_config.TextColumn("Words counted as missing"),
         },
         on_change=state.on_change(edited),
     )
-    # In words of their own, below: a cell of the table would cut them off.
-    said = [f"- **{plain(c.name)}**: {' '.join(c.warnings)}" for c in checks if c.warnings]
-    if said:
-        st.markdown("\n".join(said))
+    # Show warnings below the table, because a table cell would cut them off.
+    warnings = [f"- **{plain(c.name)}**: {' '.join(c.warnings)}" for c in checks if c.warnings]
+    if warnings:
+        st.markdown("\n".join(warnings))
     complaint = state.complaint("check")
     if complaint is not None:
         st.error(plain(complaint), icon=":material/error:")
 
 
 def _lost(raw: RawTable, now: dict[str, str]) -> int:
-    """Return how many rows have a gap in a feature."""
+    """Return how many rows have a missing value in a feature."""
     return rows_lost(raw, [name for name, use in now.items() if use == "feature"])
 
 
 def _gaps(raw: RawTable, lost: int) -> None:
-    """Say how many rows have missing values, and what becomes of them."""
-    said = f"{raw.shape[0]:,} rows, none with a missing value in a feature."
+    """Report how many rows have missing values, and how dpviz handles them."""
+    text = f"None of the {raw.shape[0]:,} rows has a missing value in a feature."
     if lost:
-        filled = state.get("missing") == "median"
-        became = "filled with their columns' medians" if filled else "left out"
-        said = (
+        medians = state.get("missing") == "median"
+        became = "filled with their columns' medians" if medians else "left out"
+        text = (
             f"{lost:,} of {raw.shape[0]:,} rows have missing values in features and are {became}. "
-            "In a release no row is dropped: an empty cell becomes the typical value that you "
-            "state there, in its own row."
+            "A release drops no row: an empty cell becomes the typical value that you state on the "
+            "page Release."
         )
-    st.caption(said)
+    st.caption(text)
     controls.setting("missing")
 
 
 def _ways(checks: tuple[ColumnCheck, ...]) -> None:
-    """Offer standardising where scales differ, and hand the settings out."""
+    """Offer to standardise if scales differ, and to download the settings."""
     if state.get("scale") == "none" and any(check.wide for check in checks):
 
         def standardise() -> None:
@@ -557,5 +568,5 @@ def _ways(checks: tuple[ColumnCheck, ...]) -> None:
     parts.settings_file(
         state.settings(),
         "check.settings",
-        "What was chosen here and in all other controls; it names columns of your file.",
+        "The file holds your choices in all controls, and names columns of your table.",
     )

@@ -1,7 +1,7 @@
-"""A class's phones beside Streamlit: one light page, bets, and streams of what is asked.
+"""A class's phones beside Streamlit: one light page, bets, and streams of questions.
 
-Phones open no session of the dashboard. The room is opened by ``dpviz class``, which names it and
-its key in the environment; without that there is none.
+Phones open no session of the dashboard. ``dpviz class`` opens the room and passes its name and key
+in the environment; without this command there is no room.
 """
 
 from __future__ import annotations
@@ -29,36 +29,36 @@ from dpviz.lessons.room import Room, RoomClosed, entrance, room
 _N = TypeVar("_N", int, float)
 
 _MOST = 300
-"""Bytes of a bet."""
+"""Maximum size of a bet in bytes."""
 
 _LONGEST = 64
-"""Letters of the number that a phone made up itself."""
+"""Maximum length of the number that a phone chooses."""
 
 _LOOKS = 0.1
-"""Seconds between two looks at a room; a stream says nothing that is not new."""
+"""Seconds between two checks of a room; a stream sends only changes."""
 
 _BEATS = 15.0
-"""Seconds after which a stream says that it is there, so that no box on the way closes it."""
+"""Seconds after which a silent stream sends an empty message, so that no proxy closes it."""
 
 
 def _of_room(
-    answer: Callable[[Request, Room], Awaitable[Response]], *, keyed: bool = False
+    answer: Callable[[Request, Room], Awaitable[Response]], *, needs_key: bool = False
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint of the open room; where it is keyed, of whoever has the room's key."""
+    """Return an endpoint of the open room; with ``keyed``, requests need the room's key."""
 
     async def endpoint(request: Request) -> Response:
-        opened = room()
+        here = room()
         key = request.query_params.get("key") or request.headers.get("x-room-key", "")
-        there = opened is not None and request.path_params["room"].upper() == opened.name
-        if opened is None or not there or (keyed and not opened.knows(key)):
+        there = here is not None and request.path_params["room"].upper() == here.name
+        if here is None or not there or (needs_key and not here.knows(key)):
             return PlainTextResponse("There is no such room.\n", 404)
-        return await answer(request, opened)
+        return await answer(request, here)
 
     return endpoint
 
 
-async def _phone(request: Request, opened: Room) -> Response:
-    return HTMLResponse(_page("phone").replace("ROOM", opened.name))
+async def _phone(request: Request, here: Room) -> Response:
+    return HTMLResponse(_page("phone").replace("ROOM", here.name))
 
 
 @cache
@@ -66,45 +66,45 @@ def _page(name: str) -> str:
     return (Path(__file__).parent / f"class_{name}.html").read_text(encoding="utf-8")
 
 
-async def _wall(request: Request, opened: Room) -> Response:
-    """Play a round of in or out and show it: the address says which, as a lesson's does."""
-    asked = request.query_params
-    language = asked.get("language", "en")
+async def _wall(request: Request, here: Room) -> Response:
+    """Play and show the round of "in or out" that the address names, as a lesson's round."""
+    query = request.query_params
+    language = query.get("language", "en")
     try:
         require(language)
-        played = Round(
-            opened.key, _number(asked, "epsilon", float), _number(asked, "round", int), language
+        game = Round(
+            here.key, _number(query, "epsilon", float), _number(query, "round", int), language
         )
     except InvalidSetting as error:
         return PlainTextResponse(f"{error}\n", 400)
-    opened.play(played, phone_words(language))
-    told = {
-        **entrance(opened),
-        "step": played.step,
+    here.play(game, phone_words(language))
+    data = {
+        **entrance(here),
+        "step": game.step,
         "language": language,
         "words": wall_words(language),
         "epsilons": [[str(one), numeral(one)] for one in EPSILONS],
-        "at": EPSILONS.index(played.epsilon),
-        "round": played.number,
-        "mechanism": played.mechanism.label,
+        "at": EPSILONS.index(game.epsilon),
+        "round": game.number,
+        "mechanism": game.mechanism.label,
         "people": table().n,
-        "picture": played.picture,
-        "ask": played.question.ask,
+        "picture": game.picture,
+        "ask": game.question.ask,
     }
-    # nothing in it can end the script that it stands in
-    return HTMLResponse(_page("wall").replace("TOLD", json.dumps(told).replace("<", "\\u003c")))
+    # Escape the character <, so that no text can end the script element that contains it.
+    return HTMLResponse(_page("wall").replace("TOLD", json.dumps(data).replace("<", "\\u003c")))
 
 
-def _number(asked: QueryParams, name: str, kind: Callable[[str], _N]) -> _N:
-    given = asked.get(name, "1")
+def _number(query: QueryParams, name: str, kind: Callable[[str], _N]) -> _N:
+    text = query.get(name, "1")
     try:
-        return kind(given)
+        return kind(text)
     except ValueError:
-        allowed = "a whole number" if kind is int else "a number"
-        raise InvalidSetting(name, allowed, given) from None
+        rule = "a whole number" if kind is int else "a number"
+        raise InvalidSetting(name, rule, text) from None
 
 
-async def _bet(request: Request, opened: Room) -> Response:
+async def _bet(request: Request, here: Room) -> Response:
     body = b""
     try:
         async for part in request.stream():
@@ -114,36 +114,36 @@ async def _bet(request: Request, opened: Room) -> Response:
     except ClientDisconnect:
         return PlainTextResponse("Lost.", 400)
     try:
-        said = strict_json(body.decode())
-        step, phone, value = str(said["step"]), str(said["phone"]), float(said["value"])
+        message = strict_json(body.decode())
+        step, phone, value = str(message["step"]), str(message["phone"]), float(message["value"])
     except (ValueError, KeyError, TypeError):
         return PlainTextResponse("Not a bet.", 400)
     try:
-        opened.bet(step, phone, value)
+        here.bet(step, phone, value)
     except RoomClosed as error:
         return PlainTextResponse(str(error), 409)
     return PlainTextResponse("sent")
 
 
-async def _show(request: Request, opened: Room) -> Response:
-    opened.show()
+async def _show(request: Request, here: Room) -> Response:
+    here.show()
     return PlainTextResponse("shown")
 
 
-async def _events(request: Request, opened: Room) -> Response:
-    # The projector hears of every bet; a phone only of a new question, and of the end.
-    wall = opened.knows(request.query_params.get("key", ""))
+async def _events(request: Request, here: Room) -> Response:
+    # Tell the projector about every bet, and a phone only about a new question and the end.
+    wall = here.knows(request.query_params.get("key", ""))
     phone = request.query_params.get("phone", "")[:_LONGEST]
 
     async def stream() -> AsyncIterator[str]:
-        seen, silent = None, 0.0
+        last, silent = None, 0.0
         while True:
-            now = (opened.version, opened.ended, (opened.count, opened.dealt) if wall else 0)
-            if now != seen:
-                seen, silent = now, 0.0
-                told = opened.for_wall() if wall else opened.for_phones(phone)
-                yield f"data: {json.dumps(told)}\n\n"
-                if opened.ended:
+            now = (here.version, here.ended, (here.count, here.dealt) if wall else 0)
+            if now != last:
+                last, silent = now, 0.0
+                view = here.for_wall() if wall else here.for_phones(phone)
+                yield f"data: {json.dumps(view)}\n\n"
+                if here.ended:
                     return
             elif silent >= _BEATS:
                 silent = 0.0
@@ -157,9 +157,9 @@ async def _events(request: Request, opened: Room) -> Response:
 
 ROUTES = [
     Route("/c/{room}", _of_room(_phone)),
-    Route("/c/{room}/wall", _of_room(_wall, keyed=True)),
+    Route("/c/{room}/wall", _of_room(_wall, needs_key=True)),
     Route("/c/{room}/bet", _of_room(_bet), methods=["POST"]),
-    Route("/c/{room}/show", _of_room(_show, keyed=True), methods=["POST"]),
+    Route("/c/{room}/show", _of_room(_show, needs_key=True), methods=["POST"]),
     Route("/c/{room}/events", _of_room(_events)),
 ]
-"""Of a class; each says that there is no such room where there is none."""
+"""Return the routes of a class; without a room each route reports that there is none."""

@@ -1,7 +1,7 @@
-"""Widgets, each drawn from the declaration of the option it sets.
+"""Widgets, each drawn from the declaration of its option.
 
-A widget never holds the truth: it is filled from the session's view before it
-is drawn, and its callback offers the new value to the view, which may refuse.
+A widget never holds the valid value. The widget is filled from the session's view before it is
+drawn, and its callback offers a new value to the view, which may refuse it.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from pages.ui import state
 from pages.ui.guard import say_error
 from pages.ui.page_options import VIEWS
 
-_FEW = 4  # choices of a page that stand side by side; more of them drop down
+_FEW = 4  # At most this many choices lie side by side; more form a drop-down list.
 
 
 def _key_now(key: str, ago: int = 0) -> str:
-    """Return the key under which a widget of `control` is drawn now, or was before."""
+    """Return the present or an earlier key under which a widget of `control` is drawn."""
     generation = st.session_state.generations.get(key, 0) - ago
     return f"{key}~{generation}" if generation > 0 else key
 
 
 def _fill(key: str, value: Any) -> str:
-    """Give a widget its value, under a new key if it has another; return the key to draw it under.
+    """Set a widget's value, under a new key if it holds another value; return the key.
 
-    A browser that has not heard of the value yet still reports the old one, which then looks like
-    an edit and undoes what the user has just done elsewhere. Under a new key the late report is
-    about a widget that is no more, which `state.reported` knows.
+    A browser that has not received the value yet still reports the old value. This report looks
+    like an edit and would undo the user's last change elsewhere. Under a new key the late report is
+    about a removed widget, which `state.reported` recognises.
 
-    A value is told in one run alone, of which a browser hears nothing where the next run cuts it
-    off, or where a popover that holds the widget is closed. So all widgets are drawn with
-    ``persist_state``, with which Streamlit tells it until the browser reports the widget, and with
-    the value for their first one: a browser that makes a widget anew begins with that.
+    Streamlit sends a value in one run only. A browser misses the value if the next run interrupts
+    that run, or if a popover around the widget is closed. So all widgets use ``persist_state``,
+    with which Streamlit sends the value until the browser reports the widget. All widgets also get
+    the value as their first value, with which a browser starts a rebuilt widget.
     """
     now = _key_now(key)
     if now in st.session_state and st.session_state[now] != value:
@@ -61,7 +61,7 @@ def _fill(key: str, value: Any) -> str:
 
 _FIRST_VALUE = {"selectbox": "index", "radio": "index", "segmented_control": "default",
                 "multiselect": "default"}  # fmt: skip
-"""How Streamlit calls the value that a widget begins with, where that is not ``value``."""
+"""Streamlit's argument for a widget's first value, if the argument is not called ``value``."""
 
 
 def control(
@@ -75,29 +75,29 @@ def control(
     keeps: bool = False,
     **options: Any,
 ) -> Any:
-    """Draw a widget that shows a value, act on what somebody sets in it, and return that.
+    """Draw a widget that shows a value, pass on a value that a user sets, and return the value.
 
     Parameters
     ----------
     draw : callable
-        A widget of Streamlit.
+        Widget function of Streamlit.
     label, key : str
     value : object
-        What it shows.
+        Value to show.
     act : callable
-        Takes what was set.
+        Function that receives the new value.
     refusable : str
-        The option that a text box sets: a text that was refused stays where it was typed.
+        The option that a text box sets; a refused text stays in the box.
     keeps : bool
-        Whether what was said of a link stays.
+        Whether notices about a link stay after a change.
     **options
-        Of the widget.
+        Options of the widget.
     """
     key = _fill_text(refusable, key, value) if refusable else _fill(key, value)
     first, name = st.session_state[key], _FIRST_VALUE.get(draw.__name__, "value")
-    if name == "index":  # the first where what is set is no option
-        offered = list(options["options"])
-        first = offered.index(first) if first in offered else 0 if value is not None else None
+    if name == "index":  # A value that is not an option selects the first item.
+        items = list(options["options"])
+        first = items.index(first) if first in items else 0 if value is not None else None
     return draw(
         label,
         key=key,
@@ -109,10 +109,10 @@ def control(
 
 
 def _fill_text(name: str, key: str, text: str) -> str:
-    """Fill a text box, unless a text was refused, which stays where it was typed to be mended."""
+    """Fill a text box, unless its text was refused and stays for correction."""
     now = _key_now(key)
-    refused = state.complaint(name) is not None and now in st.session_state
-    return now if refused else _fill(key, text)
+    wrong = state.complaint(name) is not None and now in st.session_state
+    return now if wrong else _fill(key, text)
 
 
 def _complain(name: str) -> None:
@@ -134,15 +134,15 @@ def setting(
     Parameters
     ----------
     name : str
-        Field of `Settings`, or of a page's own options.
+        Name of a field of `Settings`, or of a page's own options.
     store : str
-        ``view``, or a key of `pages.ui.view.VIEWS`.
+        Owner of the option: ``view``, or a key of `pages.ui.view.VIEWS`.
     upper : int, optional
-        A tighter upper end than declared, known from the table.
+        Upper limit that follows from the table, if it is below the declared limit.
     place : str
-        Where a page draws a widget that the sidebar draws as well.
+        Prefix of the key, for a page that repeats a widget of the sidebar.
     row : bool
-        Whether the choices stand side by side however many they are, without a label above.
+        Whether to show all choices side by side, without a label above.
     """
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
     if param.log and param.slider is not None:
@@ -150,14 +150,14 @@ def setting(
         return
     value, key = state.get(name, store), f"{place}{store}.{name}"
 
-    def act(picked: Any) -> None:
-        state.put(name, None if param.optional and picked == "auto" else picked, store)
+    def act(value: Any) -> None:
+        state.put(name, None if param.optional and value == "auto" else value, store)
 
     def typed(text: str) -> None:
         state.put_text(name, text, store)
 
     if param.kind == "choice":
-        # A select box shows None as "nothing chosen": the default has a word of its own.
+        # A select box takes None for "nothing chosen", so the default needs a name.
         words = {"auto": "default", **param.choices} if param.optional else param.choices
         options = {"options": list(words), "format_func": words.__getitem__, "help": param.help}
         value = value or "auto"
@@ -186,8 +186,8 @@ def setting(
 def _slider_range(param: Param, value: float) -> tuple[float, float]:
     """Return the slider's range, widened to hold a value from a link.
 
-    It stays as wide: with other ends a slider is another one to Streamlit, which then forgets what
-    has just been set.
+    The range stays as wide, because Streamlit takes a slider with other ends for a new one, and
+    then forgets the value that a user has just set.
     """
     assert param.slider is not None
     low, high = st.session_state.widened.get(param.name, param.slider)
@@ -208,15 +208,15 @@ _COARSE = (1.0, 2.0, 5.0)
 
 
 def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
-    """Draw a box that takes any legal number, and beside it a logarithmic slider where asked.
+    """Draw a box for any allowed number, beside a logarithmic slider if ``slider``.
 
     Parameters
     ----------
     name : str
-        Field of `Settings`.
+        Name of a field of `Settings`.
     slider : bool
     note : str
-        Added to the help: what the value means for this table.
+        Text added to the help: what the value means for this table.
     """
     param = params_of(Settings)[name]
     if slider:
@@ -227,7 +227,7 @@ def logarithmic(name: str, *, slider: bool, note: str = "") -> None:
 
 
 def _number_box(param: Param, label: str, **options: Any) -> None:
-    """Draw a box that takes any legal number."""
+    """Draw a box for any allowed number."""
     name = param.name
     control(
         st.text_input,
@@ -241,7 +241,7 @@ def _number_box(param: Param, label: str, **options: Any) -> None:
 
 
 def _log_number(param: Param) -> None:
-    """Draw a logarithmic slider and, beside it, a box that takes any legal number."""
+    """Draw a logarithmic slider, and beside it a box for any allowed number."""
     name = param.name
     assert param.slider is not None
     fine = param.slider[1] / param.slider[0] <= 1e4
@@ -275,34 +275,34 @@ def _nearest_option(options: list[float | None], value: float | None) -> float |
 
 
 def mechanisms() -> None:
-    """Draw the choice of mechanisms, with variants from a link kept."""
+    """Draw the choice of mechanisms, including variants from a link."""
     param = params_of(Settings)["mechanisms"]
-    known = all_mechanisms()
-    chosen = list(state.get("mechanisms")) or list(known)
-    options = list(dict.fromkeys([*known, *chosen]))
+    by_key = all_mechanisms()
+    keys = list(state.get("mechanisms")) or list(by_key)
+    options = list(dict.fromkeys([*by_key, *keys]))
 
     def picked(texts: list[str]) -> None:
         if texts:
             state.put("mechanisms", tuple(texts))
         else:
             st.session_state.complaints["mechanisms"] = (
-                "mechanisms must be at least one; none was left, so the last choice stays."
+                "Choose at least one mechanism; the last choice is kept."
             )
 
     control(
         st.multiselect,
         param.label,
         "view.mechanisms",
-        chosen,
+        keys,
         picked,
         options=options,
-        format_func=lambda text: known[text].info.label if text in known else text,
-        help="Colour and order stay the same whatever is chosen.",
+        format_func=lambda text: by_key[text].info.label if text in by_key else text,
+        help="Each mechanism keeps its colour and its place, whatever you choose.",
     )
     _complain("mechanisms")
 
     def show_all() -> None:
-        state.put("mechanisms", tuple(known))
+        state.put("mechanisms", tuple(by_key))
 
     st.button("Show all mechanisms", on_click=state.on_change(show_all), key="mechanisms.all")
 
@@ -313,7 +313,7 @@ ROW_BOUND_KINDS = {
     "quantile": "a quantile",
     "number": "a number",
     "private": "a private quantile",
-    "adaptive": "a private, adaptive clip",
+    "adaptive": "a private adaptive bound",
 }
 _FIRST_BOUND = {
     "max": "max", UNDECLARED: UNDECLARED, "quantile": "quantile:0.9", "number": "1",
@@ -322,24 +322,24 @@ _FIRST_BOUND = {
 
 
 def row_bound() -> None:
-    """Draw the row bound: a kind, and its level where it has one."""
+    """Draw the row-norm bound: its kind, and its level if the kind has a level."""
     param = params_of(Settings)["row_bound"]
     value = state.get("row_bound")
     prefix, colon, level = value.rpartition(":")
-    worded = {"max": "max", UNDECLARED: UNDECLARED, ADAPTIVE: "adaptive"}
-    kind = worded.get(value) or prefix or "number"
+    words = {"max": "max", UNDECLARED: UNDECLARED, ADAPTIVE: "adaptive"}
+    kind = words.get(value) or prefix or "number"
 
     control(
         st.selectbox,
         param.label,
         "view.row_bound.kind",
         kind,
-        lambda picked: state.put_text("row_bound", _FIRST_BOUND[picked]),
+        lambda kind: state.put_text("row_bound", _FIRST_BOUND[kind]),
         options=list(ROW_BOUND_KINDS),
         format_func=ROW_BOUND_KINDS.__getitem__,
         help=param.help,
     )
-    if value not in worded:
+    if value not in words:
         control(
             st.text_input,
             "Largest norm R" if kind == "number" else "Quantile",
@@ -353,7 +353,7 @@ def row_bound() -> None:
 
 STRATEGIES = {
     "uniform": "equal shares",
-    "binary": "favour some",
+    "binary": "more for some directions",
     "max-pnr": "by variance (max-PNR)",
     "custom": "custom table",
 }
@@ -365,35 +365,34 @@ DIRECTIONS = {
 
 
 def precision(columns: Sequence[str]) -> None:
-    """Draw the precision allocation: directions, strategy, and what it asks.
+    """Draw the precision allocation: directions, strategy, and the strategy's settings.
 
     Parameters
     ----------
     columns : sequence of str
-        The features in use.
+        The features that are used.
     """
     allocation = parse_allocation(state.get("allocation"), state.get("directions"))
     params = params_of(Settings)
 
-    named = allocation.directions == "features"
+    has_names = allocation.directions == "features"
     labels = [
-        name if named else f"direction {number}" for number, name in enumerate(columns, start=1)
+        name if has_names else f"direction {number}" for number, name in enumerate(columns, start=1)
     ]
 
-    def direct(picked: str) -> None:
-        state.put("directions", f"private:{DEFAULT_SHARE}" if picked == "private" else picked)
+    def direct(kind: str) -> None:
+        state.put("directions", f"private:{DEFAULT_SHARE}" if kind == "private" else kind)
 
     def buy(share: float, supplier: str) -> None:
         state.put("directions", f"private:{decimals(share, 2)}" + f":{supplier}" * bool(supplier))
 
-    def favour(chosen: Sequence[int], tau: float) -> None:
-        if chosen:
-            listed = ",".join(str(number) for number in sorted(chosen))
-            state.put("allocation", f"binary:{listed}:{tau}")
+    def favour(directions: Sequence[int], tau: float) -> None:
+        if directions:
+            numbers = ",".join(str(number) for number in sorted(directions))
+            state.put("allocation", f"binary:{numbers}:{tau}")
         else:
             st.session_state.complaints["allocation"] = (
-                "the favoured directions must be at least one; none was left, so the last choice "
-                "stays."
+                "Choose at least one low-noise direction; the last choice is kept."
             )
 
     control(
@@ -404,8 +403,8 @@ def precision(columns: Sequence[str]) -> None:
         direct,
         options=list(DIRECTIONS),
         format_func=DIRECTIONS.__getitem__,
-        help="Along what the noise is shaped: the features; private components, bought with a "
-        "share of the budget; or the true ones, which is not private and only for teaching.",
+        help="Directions along which the noise is shaped. Private components use a share of the "
+        "budget. True components are not private; use them only for teaching.",
     )
     if allocation.directions == "private":
         control(
@@ -416,19 +415,20 @@ def precision(columns: Sequence[str]) -> None:
             lambda share: buy(share / 100, allocation.supplier),
             min_value=1,
             max_value=95,
-            help="Spent on the private components; the rest goes to the release.",
+            help="Budget of the private components; the release gets the rest.",
         )
-        known = suppliers()
+        by_key = suppliers()
         control(
             st.selectbox,
-            "Supplied by",
+            "Released by",
             "view.directions.supplier",
             allocation.supplier,
             lambda supplier: buy(allocation.share, supplier),
-            options=list(dict.fromkeys([*known, allocation.supplier])),  # a link may name a variant
-            format_func=lambda text: known.get(text, text),
-            help="Who releases the private components: any mechanism that releases a matrix or a "
-            "subspace. Mechanisms that cannot buy from it say so below the charts.",
+            # A link may name a variant of a mechanism.
+            options=list(dict.fromkeys([*by_key, allocation.supplier])),
+            format_func=lambda text: by_key.get(text, text),
+            help="Mechanism that releases the private components, as a matrix or a subspace. A "
+            "note below the charts lists mechanisms that cannot use these components.",
         )
     _complain("directions")
     control(
@@ -439,29 +439,30 @@ def precision(columns: Sequence[str]) -> None:
         lambda strategy: state.put("allocation", _first_text(strategy, columns)),
         options=list(STRATEGIES),
         format_func=STRATEGIES.__getitem__,
-        help="Only mechanisms with shaped noise follow it: MVG and the directional ones.",
+        help="Only mechanisms with shaped noise use shares: MVG and the directional mechanisms.",
     )
     if allocation.strategy == "binary":
         control(
             st.multiselect,
-            "Favoured directions",
-            # A browser sends back the labels it was shown: under a key of their own, those of
-            # another table or of features never come back as a choice among these.
+            "Low-noise directions",
+            # A browser sends back the labels that it was shown. A separate key for each set of
+            # labels makes sure that labels of another table are never taken for these labels.
             f"view.allocation.chosen~{zlib.crc32(repr(labels).encode())}",
             list(allocation.chosen),
-            lambda chosen: favour(chosen, allocation.tau),
+            lambda directions: favour(directions, allocation.tau),
             options=list(range(1, len(columns) + 1)),
             format_func=lambda number: labels[number - 1],
         )
         control(
             st.slider,
-            "Their share of the precision, %",
+            "Low-noise directions' share of the precision, %",
             "view.allocation.tau",
             round(100 * allocation.tau),
             lambda tau: favour(allocation.chosen, tau / 100),
             min_value=1,
             max_value=99,
-            help="Tau: the favoured directions divide it equally, the others the rest.",
+            help="Tau: the low-noise directions divide this share equally; all other directions "
+            "divide the rest.",
         )
     elif allocation.strategy == "custom":
         st.caption("Edit the shares on the Precision page.")
@@ -469,7 +470,7 @@ def precision(columns: Sequence[str]) -> None:
 
 
 def _first_text(strategy: str, columns: Sequence[str]) -> str:
-    """Return where a newly picked strategy starts."""
+    """Return the first allocation for a newly chosen strategy."""
     if strategy == "binary":
         return "binary:1:0.8"
     if strategy == "custom":

@@ -1,4 +1,4 @@
-// Copies a command or a link when the button beside it is pressed.
+// This script copies a command or a link when a visitor presses the button beside it.
 if (!document.dpvizCopies) {
   document.dpvizCopies = true;
   document.addEventListener("click", async (event) => {
@@ -9,7 +9,7 @@ if (!document.dpvizCopies) {
       await navigator.clipboard.writeText(code.textContent);
       button.textContent = "copied";
     } catch (error) {
-      // An address without a secure connection has no clipboard: what is selected can be copied.
+      // Without a secure connection there is no clipboard, but a selection can be copied.
       getSelection().selectAllChildren(code);
       button.textContent = document.execCommand("copy") ? "copied" : "selected";
     }

@@ -1,11 +1,11 @@
-"""Curves along an axis as pages ask them, each mechanism's by itself."""
+"""Curves along an axis for pages, with a separate request for each mechanism."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,18 +33,18 @@ _ALONG: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1},
 }  # fmt: skip
 FIRST = next(iter(METRICS))
-"""The measure that is seen first: what ships has no other, and is asked for by itself."""
+"""The measure shown first; shipped curves have only this measure, so request it alone."""
 
 
-def _written(found: Curve) -> bytes:
+def _write(answer: Curve) -> bytes:
     points = [
         (
             point.x, point.mechanism, str(point.verdict), point.metrics[FIRST].tolist(),
             point.shape, point.unit, point.distance_bound,
         )
-        for point in found.points
+        for point in answer.points
     ]  # fmt: skip
-    return json.dumps([points, found.skipped]).encode()
+    return json.dumps([points, answer.skipped]).encode()
 
 
 def _read(text: bytes) -> Curve:
@@ -61,11 +61,11 @@ def _read(text: bytes) -> Curve:
     )
 
 
-_CURVES = Shipped("curves", _read, _written)
+_CURVES = Shipped("curves", _read, _write)
 _LINES = Shipped[Line](
     "lines",
-    lambda text: Line(tuple((name, x, y, said) for name, x, y, said in json.loads(text)), 1.0),
-    lambda found: json.dumps(found.rows).encode(),
+    lambda text: Line(tuple((name, x, y, mark) for name, x, y, mark in json.loads(text)), 1.0),
+    lambda answer: json.dumps(answer.rows).encode(),
 )
 _MARKS = Shipped[pd.DataFrame](
     "marks",
@@ -77,18 +77,18 @@ _MARKS = Shipped[pd.DataFrame](
 def _options(
     settings: Settings, mechanism: Mechanism, axis: str, count: int, metric: str
 ) -> dict[str, Any]:
-    """Return what a curve is asked with: what it is plotted along does not name it."""
+    """Return the options of a curve; the setting along its axis is not part of its key."""
     along = replace(settings, mechanisms=(), **_ALONG.get(axis, {}))
-    # the first measure by itself, as it ships; all of them once another is wanted
+    # Request only the first metric, because it is shipped. For another metric, request all.
     measures = (FIRST,) if metric == FIRST and settings.post == "none" else tuple(METRICS)
-    named = {"settings": along, "mechanism": mechanism, "axis": axis, "count": count}
-    return named | {"metrics": measures}
+    options = {"settings": along, "mechanism": mechanism, "axis": axis, "count": count}
+    return options | {"metrics": measures}
 
 
 def whole(about: Current, mechanisms: Sequence[Mechanism], axis: str, metric: str) -> bool:
-    """Return whether every curve is known, so that nothing is drawn for it."""
-    asked = [_options(about.settings, one, axis, axes.FINE, metric) for one in mechanisms]
-    return all(known(curve, one, about, ships=_CURVES) is not None for one in asked)
+    """Return whether every curve is known, so that nothing needs simulation."""
+    queries = [_options(about.settings, one, axis, axes.FINE, metric) for one in mechanisms]
+    return all(known(curve, one, about, ships=_CURVES) is not None for one in queries)
 
 
 def drawn(
@@ -99,35 +99,35 @@ def drawn(
     metric: str,
     show: Callable[[list[CurvePoint]], object] = len,
 ) -> tuple[list[CurvePoint], list[tuple[str, str]]]:
-    """Return every variant at every default value of an axis, and what cannot run.
+    """Return every variant at every default value of an axis, and the variants that cannot run.
 
-    One variant after the other; ``show`` is called with all points so far.
+    Variants are computed one after the other; ``show`` is called with all points so far.
     """
     points: list[CurvePoint] = []
     skipped: list[tuple[str, str]] = []
-    # a line of progress has a button, and so a name of its own
-    told = f"Drawing releases of {about.settings.table}"
-    at = cache(partial(axes.rows_at, about.prepared))
+    # A progress line has a button, and each button needs a unique text.
+    words = f"Simulating releases of {about.settings.table}"
+    at = cache(axes.rows_at)
     with st.container():
         for one in mechanisms:
             options = _options(about.settings, one, axis, count, metric)
-            found = Curve()
+            answer = Curve()
             try:
-                found = ask(
+                answer = ask(
                     curve,
                     options,
                     about,
                     draw=lambda part: show([*points, *part.points]),
-                    saying=f"{told}: {one.label}",
+                    saying=f"{words}: {one.label}",
                     aside={"draw": InTime(about.settings.trials), "at": at},
                     ships=_CURVES if options["metrics"] == (FIRST,) else None,
                 )
             except limits.NotHere as error:
                 skipped.append((one.text, str(error).removesuffix(".")))
-            points.extend(found.points)
+            points.extend(answer.points)
             show(points)
-            if found.skipped is not None:
-                skipped.append((one.text, found.skipped))
+            if answer.skipped is not None:
+                skipped.append((one.text, answer.skipped))
     return points, skipped
 
 
@@ -138,17 +138,17 @@ def predicted(
     metric: str,
     show: Callable[[pd.DataFrame], object] = id,
 ) -> pd.DataFrame:
-    """Return the predicted curve of each variant that has one; ``show`` is told on the way."""
+    """Return the predicted curve of each variant that has one; ``show`` gets interim tables."""
     settings = replace(about.settings, mechanisms=(), trials=1, **_ALONG.get(axis, {}))
     rows: list[tuple[str, float, float, str]] = []
-    at = cache(partial(axes.rows_at, about.prepared))
+    at = cache(axes.rows_at)
 
     def table(more: Line = Line()) -> pd.DataFrame:  # noqa: B008, it is frozen
         return pd.DataFrame([*rows, *more.rows], columns=list(PREDICTION_COLUMNS))
 
     with st.container():
         for one in mechanisms:
-            found = ask(
+            answer = ask(
                 line,
                 {"settings": settings, "mechanism": one, "axis": axis, "metric": metric},
                 about,
@@ -157,14 +157,14 @@ def predicted(
                 aside={"at": at},
                 ships=_LINES if metric == FIRST else None,
             )
-            rows.extend(found.rows)
+            rows.extend(answer.rows)
     return table()
 
 
 def marks(about: Current, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
     """Return the epsilon from which on each variant finds each component.
 
-    All of a few are marked, of many those with a colour.
+    If there are few variants, all are marked; if there are many, only coloured ones.
     """
     settings = replace(about.settings, epsilon=1.0, mechanisms=(), trials=1)
     few = len(mechanisms) <= FEW
@@ -174,7 +174,7 @@ def marks(about: Current, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
                 marks_of,
                 {"settings": settings, "mechanisms": (one,)},
                 about,
-                saying=f"Predicting: {one.label}, its components",
+                saying=f"Predicting components of {one.label}",
                 ships=_MARKS,
             )
             for one in mechanisms
@@ -183,11 +183,11 @@ def marks(about: Current, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
 
 
 def judged(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget) -> list[Panel]:
-    """Return how each variant is shown, with its claim judged: that depends on no data."""
+    """Return each variant's panel with the verdict on its claim, which needs no data."""
     options = {"mechanisms": tuple(mechanisms), "problem": problem, "budget": budget}
     return ask(panels_of, options, saying="Judging claims")
 
 
 def coloured_first(mechanisms: Sequence[Mechanism]) -> list[Mechanism]:
-    """Return mechanisms with those that have a colour of their own in front."""
+    """Return mechanisms, with those that have their own colour first."""
     return sorted(mechanisms, key=lambda one: (colour_of(one) == GREY, one.info.highlight))

@@ -1,4 +1,4 @@
-"""Draws within the time that a page may take."""
+"""Simulation within the time limit of a page."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ from dpviz.simulation.simulate import Cell
 from pages.ui import limits
 
 CHUNK_SECONDS = 0.15
-"""Between two looks at whether anybody still wants the draws."""
+"""Seconds between checks whether a visitor still needs the releases."""
 
-# Of this thread alone, where the system counts that (a browser's does not).
+# Measure only the time of this thread, if the system can (a browser cannot).
 _own_time = getattr(time, "thread_time", time.process_time)
 
 
 def chunk_size(d: int) -> int:
     """Return how many trials take about `CHUNK_SECONDS` at dimension d.
 
-    Three symmetric eigenvalue problems a trial; their cost is measured in
-    ``benchmarks/explore.py``.
+    A trial solves three symmetric eigenvalue problems, whose cost ``benchmarks/explore.py``
+    measures.
     """
     seconds = 3 * (5e-5 + 4e-7 * d**2 + 6e-10 * d**3)
     return max(1, math.floor(CHUNK_SECONDS / seconds))
 
 
 class InTime:
-    """Draws cells, but those that would take longer than a page may; their first draw tells."""
+    """Simulate settings, except those whose first release shows that they would take too long."""
 
     def __init__(self, trials: int) -> None:
         self._trials, self._each = trials, dict[Mechanism, float]()
         self.spent = 0.0
-        """Seconds of one core so far."""
+        """Seconds used on one core so far."""
 
     def __call__(
         self, cell: Cell, measured: Measured, metrics: Sequence[str | Metric]
     ) -> Result | CannotRun:
-        """Draw a cell."""
+        """Simulate one mechanism at one setting."""
         mechanism, most = cell.mechanism, limits.caps().work
         first = mechanism not in self._each
-        expected = self._each.get(mechanism, 0.0) * self._trials
-        if expected > most:
-            return TooLong(mechanism.text, limits.too_slow(expected))
+        seconds = self._each.get(mechanism, 0.0) * self._trials
+        if seconds > most:
+            return TooLong(mechanism.text, limits.too_slow(seconds))
         began = _own_time()
         try:
             with limits.deadline(limits.CHUNK_LIMIT if first else most):
-                found = attempt(cell, measured, metrics)
+                result = attempt(cell, measured, metrics)
         except limits.TooSlow:
             return TooLong(mechanism.text, limits.too_slow(math.inf))
-        took = _own_time() - began  # neither other sessions nor the wait for a turn make it slow
+        took = _own_time() - began  # The wait for other sessions' work does not count.
         self.spent += took
         if first:
             self._each[mechanism] = took / len(cell.trials)
-        return found
+        return result
 
 
 def compared(
@@ -80,24 +80,24 @@ def compared(
     prepared : Prepared
     settings : Settings
     draw : InTime, optional
-        Who then knows what the draws took.
+        Runner of the simulation, which then knows the simulation time.
     """
-    chosen = plan(prepared, settings, strict=False)
+    cells = plan(prepared, settings, strict=False)
     draw = draw or InTime(settings.trials)
-    yield from steps(chosen, first=1, most=chunk_size(prepared.d), draw=draw)
+    yield from steps(cells, first=1, most=chunk_size(prepared.d), draw=draw)
 
 
 class Kept(NamedTuple):
-    """What one mechanism keeps of the structure.
+    """Recovery of one mechanism.
 
     Attributes
     ----------
     mean, low, high : float
-        Recovery, and the central 95 % of the simulated releases.
+        Mean recovery, and the central 95 % of the simulated releases.
     hint : str or None
-        What it aims at, where that is not the components.
+        Aim of the mechanism, if it does not aim at the components.
     picture : str
-        The rows in its first release, as the address of an image; empty where they are not shown.
+        Projection of the rows in the first release, as a data URL; empty if rows are not shown.
     """
 
     mean: float
@@ -108,32 +108,32 @@ class Kept(NamedTuple):
 
 
 class AllKept(NamedTuple):
-    """What each mechanism keeps, by key, and how much of the work is done."""
+    """Recovery of each mechanism, by key, and the finished share of the work."""
 
     of: dict[str, Kept]
     share: float
 
 
 def all_kept(prepared: Prepared, settings: Settings) -> Iterator[AllKept]:
-    """Yield what each mechanism keeps on a table as it grows, for `pages.ui.ask.ask`."""
-    found: dict[str, Kept] = {}
-    yield AllKept(found, 0.0)
+    """Yield the recovery of each mechanism on a table as it grows, for `pages.ui.ask.ask`."""
+    by_key: dict[str, Kept] = {}
+    yield AllKept(by_key, 0.0)
     for comparison in compared(prepared, settings):
         for result in comparison.results:
-            told = result.summaries.get("recovery")
-            if told is None or (len(result.components) < settings.trials):
+            summary = result.summaries.get("recovery")
+            if summary is None or (len(result.components) < settings.trials):
                 continue
             key = result.mechanism.key
-            if key not in found:
-                ends = (told.mean, told.low, told.high)
-                found[key] = Kept(*ends, result.hint, _projected(prepared, result))
-        yield AllKept(dict(found), comparison.share)
+            if key not in by_key:
+                ends = (summary.mean, summary.low, summary.high)
+                by_key[key] = Kept(*ends, result.hint, _thumbnail(prepared, result))
+        yield AllKept(dict(by_key), comparison.share)
 
 
-def _projected(prepared: Prepared, result: Result) -> str:
+def _thumbnail(prepared: Prepared, result: Result) -> str:
     if not anybodys(prepared):
         return ""
     table = picture_table(prepared, [result], 0, "aligned", 120)
-    seen = table[table["mechanism"] == result.mechanism.text]
-    kinds = seen["label"].astype("category").cat.codes.to_numpy(dtype=np.intp)
-    return thumbnail(seen["x"].to_numpy(float), seen["y"].to_numpy(float), kinds)
+    rows = table[table["mechanism"] == result.mechanism.text]
+    kinds = rows["label"].astype("category").cat.codes.to_numpy(dtype=np.intp)
+    return thumbnail(rows["x"].to_numpy(float), rows["y"].to_numpy(float), kinds)

@@ -1,7 +1,7 @@
-"""The examples of the Precision page, and the way back to what was set before.
+"""The examples of the Precision page, and the way back to the earlier settings.
 
-Nobody who has set nothing yet is shown flat lines: the page then opens on the first example, and
-leaving it brings the settings back that it took the place of.
+If the visitor has set nothing yet, the page opens with the first example instead of flat lines.
+Leaving the page restores the settings that the example replaced.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BEFORE, _OPENED, _OWN = "examples.before", "examples.opened", "examples.own"
 
 
 def visit(title: str) -> None:
-    """Open the first example on the page where nothing has been set, and close it elsewhere."""
+    """Open the first example on this page if the visitor has set nothing; close it elsewhere."""
     first = next(iter(EXAMPLES))
     if title == PAGE:
         if state.settings() == page_defaults() and not st.session_state.get(_OWN):
@@ -28,7 +28,7 @@ def visit(title: str) -> None:
 
 
 def take(key: str) -> None:
-    """Set what an example says, and remember what was set."""
+    """Apply an example's settings, and remember the earlier settings."""
     settings = state.settings()
     if shown(settings) is None:
         st.session_state[_BEFORE] = dict(st.session_state.view)
@@ -42,7 +42,7 @@ def _back() -> None:
 
 
 def draw() -> None:
-    """Draw one button for each example, and one for what was set before."""
+    """Draw one button for each example, and one for the earlier settings."""
     words = {OWN: "My settings", **{key: example.label for key, example in EXAMPLES.items()}}
 
     def picked(key: str) -> None:
@@ -55,7 +55,7 @@ def draw() -> None:
 
     controls.control(
         st.segmented_control,
-        "Examples: of twenty features two vary. Which are favoured?",
+        "Examples: two of twenty features vary. Which two features get less noise?",
         "examples.now",
         shown(state.settings()) or OWN,
         picked,

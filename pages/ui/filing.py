@@ -1,4 +1,4 @@
-"""A release as it may be read, and its privacy card to be filed."""
+"""A release that visitors can read, and its privacy card as a file."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ PARAMS = params_of(CardOptions)
 
 
 def draw(release: Path, ledger: Path, number: int) -> None:
-    """Draw what a kept release says, and what files it.
+    """Draw what a stored release says, and offer its privacy card.
 
     Parameters
     ----------
     release, ledger : Path
-        Their files.
+        Paths of the release and of the ledger.
     number : int
-        Of the spend.
+        Number of the release's spend in the ledger.
     """
     with guard():
         reading = st.container()
-        with st.expander("Privacy card, to be filed", icon=":material/badge:"):
-            found = _file(release, ledger, number)
+        with st.expander("Privacy card for your records", icon=":material/badge:"):
+            answer = _file(release, ledger, number)
         with reading:
-            _read(found.card)
+            _read(answer.card)
 
 
-def _read(found: Mapping[str, Any]) -> None:
-    """Draw what may become of a suspicion, the loadings and variances with bars, what survives."""
-    st.markdown(f"**{promise_words(found)}**")
+def _read(fields: Mapping[str, Any]) -> None:
+    """Draw the risk, the loadings and variances with bars, and the structure kept."""
+    st.markdown(f"**{promise_words(fields)}**")
     words = (
-        f"Loadings of {found['k']} released components with 95 % bars; hollow where 0 is as likely"
+        f"Loadings of {fields['k']} released components with 95 % bars; a hollow loading may be 0"
     )
-    use = found["use"]
+    use = fields["use"]
     pictures = {
         name: draw(use)
         for name, draw in (
@@ -60,47 +60,50 @@ def _read(found: Mapping[str, Any]) -> None:
     }
     style = "width:100%;max-width:520px;background:#fff;border-radius:4px"
     places = st.columns(3)
-    for place, title, picture, said in zip(
+    for place, title, picture, text in zip(
         places,
         (
             "What the components are made of",
             "How much each component explains",
-            "Both as arrows",
+            "Both components as arrows",
         ),
         pictures.values(),
         (
             words,
-            "Explained variance by component, with the noise edge; grey cannot be told from noise",
-            "Loadings of components 1 and 2 as arrows; names stand beside, and no row is in it",
+            "Explained variance by component, with the noise edge; grey components cannot "
+            "be distinguished from noise",
+            "Loadings of components 1 and 2 as arrows with their names; no row is shown",
         ),
         strict=True,
     ):
         if picture is not None:
             place.markdown(f"**{title}**")
-            place.html(printed.image(picture, said, style))
-        elif found["k"] > 1:
-            place.caption("No biplot: not both components can be interpreted by themselves.")
-    st.markdown(use_words(use, found["k"]))
-    if found["picture"] is not None:
-        said = picture_words(found["picture"])
-        st.markdown("**The published picture**")
-        st.html(printed.image(printed.published(found["picture"]), said))
-        st.caption(said)
-    _take(pictures, found)
-    with st.expander("Every number of it", icon=":material/table_rows:"):
-        table = loadings_table(found)
+            place.html(printed.image(picture, text, style))
+        elif fields["k"] > 1:
+            place.caption(
+                "No biplot: at least one of the two components cannot be interpreted by itself."
+            )
+    st.markdown(use_words(use, fields["k"]))
+    if fields["picture"] is not None:
+        text = picture_words(fields["picture"])
+        st.markdown("**The published chart**")
+        st.html(printed.image(printed.published(fields["picture"]), text))
+        st.caption(text)
+    _take(pictures, fields)
+    with st.expander("All numbers", icon=":material/table_rows:"):
+        table = loadings_table(fields)
         st.dataframe(table, hide_index=True, alt="Released components with their bars")
         one, told_in = printed.scale_of(use)
-        told = [numeral(value / one, 3) for value in use["variances"][: found["k"]]]
+        variances = [numeral(value / one, 3) for value in use["variances"][: fields["k"]]]
         st.caption(
-            f"Explained variance, {told_in}: {', '.join(told)}. A step shorter "
-            f"than {numeral(use['noise_edge'] / one, 3)} is noise."
+            f"Explained variance, {told_in}: {', '.join(variances)}. A difference below "
+            f"{numeral(use['noise_edge'] / one, 3)} is noise."
         )
 
 
-def _take(pictures: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-    """Draw what can be taken along of a release, in the formats of an office."""
-    with st.popover("Take it along", icon=":material/download:"):
+def _take(pictures: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Draw a release's downloads, in office formats."""
+    with st.popover("Download the results", icon=":material/download:"):
         for name, picture in pictures.items():
             if picture is None:
                 continue
@@ -108,26 +111,26 @@ def _take(pictures: Mapping[str, Any], found: Mapping[str, Any]) -> None:
                 for end in ("png", "svg", "pdf"):
                     make = partial(printed.to_bytes, end, picture)
                     _button(f"{name.capitalize()} ({end.upper()})", f"{name}.{end}", make)
-        table = loadings_table(found)
+        table = loadings_table(fields)
         with st.container(horizontal=True):
             _button("Numbers (CSV)", "numbers.csv", lambda: csv_text(table))
             if find_spec("xlsxwriter") is not None:
-                _button("Numbers (XLSX)", "numbers.xlsx", lambda: workbook(found))
+                _button("Numbers (XLSX)", "numbers.xlsx", lambda: workbook(fields))
 
 
 def _button(label: str, name: str, make: Callable[[], str | bytes]) -> None:
-    """Draw a button whose file is made when it is pressed."""
+    """Draw a button whose file is created when a visitor presses it."""
     parts.download(label, make, f"release-{name}", f"release.take.{name}")
 
 
 def _file(release: Path, ledger: Path, number: int) -> Filed:
-    """Draw what only people know of a release, and its card to be kept; return the card."""
-    kept = read_release(release)
-    assumed = assumptions_of(kept)
-    # what the release says already is not asked again
-    asked = {name: param for name, param in PARAMS.items() if not kept.get(name)}
-    places = st.columns(len(asked))
-    said = {
+    """Draw fields for facts that only people know, and the card's files; return it."""
+    content = read_release(release)
+    assumptions = assumptions_of(content)
+    # The release already states these entries, so do not ask for them again.
+    open_params = {name: param for name, param in PARAMS.items() if not content.get(name)}
+    places = st.columns(len(open_params))
+    texts = {
         name: place.text_input(
             param.label,
             key=f"card.{name}",
@@ -135,36 +138,36 @@ def _file(release: Path, ledger: Path, number: int) -> Filed:
             placeholder=param.examples[0],
             persist_state="session",
         )
-        for place, (name, param) in zip(places, asked.items(), strict=True)
+        for place, (name, param) in zip(places, open_params.items(), strict=True)
     }
-    edited = st.data_editor(
-        pd.DataFrame({"what": assumed, "source": "", "confirmed_by": ""}),
+    entries = st.data_editor(
+        pd.DataFrame({"what": assumptions, "source": "", "confirmed_by": ""}),
         key=f"card.sources~{number}",
         hide_index=True,
         disabled=["what"],
-        alt="Each assumption, from where it is known and who confirmed it",
+        alt="Each assumption, its source and who confirmed it",
         column_config={
             "what": st.column_config.TextColumn("Assumed public", width="large"),
-            "source": st.column_config.TextColumn("From where", width="medium"),
+            "source": st.column_config.TextColumn("Source", width="medium"),
             "confirmed_by": st.column_config.TextColumn("Confirmed by", width="medium"),
         },
     )
     sources = {
         at: (str(row["source"] or ""), str(row["confirmed_by"] or ""))
-        for at, row in enumerate(edited.to_dict("records"), 1)
+        for at, row in enumerate(entries.to_dict("records"), 1)
     }
-    made = card(release, ledger=ledger, sources=sources, **said)
+    answer = card(release, ledger=ledger, sources=sources, **texts)
     with st.container(horizontal=True):
         for label, what, end in (
             ("Page to print and sign", PAGE, "html"),
-            ("Card for dpviz release verify", CARD, "json"),
+            ("Card file for dpviz release verify", CARD, "json"),
         ):
-            # made when it is pressed: the ledger then has a line for it
-            name, make = f"card-{number:06d}.{end}", partial(made.filed, what)
+            # Create the file only when the button is pressed, because the ledger then records it.
+            name, make = f"card-{number:06d}.{end}", partial(answer.filed, what)
             parts.download(label, make, name, f"card.{end}")
-    if made.card["unconfirmed"]:
+    if answer.card["unconfirmed"]:
         st.caption(
-            f"{len(made.card['unconfirmed'])} assumptions are not confirmed by anybody yet; the "
-            "card says so."
+            f"{len(answer.card['unconfirmed'])} assumptions are not confirmed yet, and the card "
+            "states this."
         )
-    return made
+    return answer

@@ -1,11 +1,11 @@
-// The board before Streamlit has started, to be looked at. Follows board.js in one module; it goes
-// when the page has drawn its own (pages/ui/board.js), or where Streamlit shows anything else.
+// Draws a comparison figure before Streamlit has started; board.js precedes this code in one
+// module. The figure is removed when the page draws its own figure, or if anything else appears.
 const host = document.getElementById("first-picture");
 const CALLS = ["Commit", "Beyond", "Pin", "Fresh", "Draws", "Open", "Link", "View", "Present"];
 const path = location.pathname;
 let ran = false;
 
-// A theme that somebody chose is Streamlit's to apply: this picture has the system's.
+// Only Streamlit applies a chosen theme, so this figure uses the system's theme.
 function themed() {
   try {
     const chosen = Object.keys(localStorage).filter((key) => key.startsWith("stActiveTheme"));
@@ -22,7 +22,7 @@ else {
   const root = document.createElement("div");
   host.attachShadow({ mode: "open" }).append(style, root);
   const payload = JSON.parse(document.getElementById("first-picture-told").textContent);
-  // what the page answers to has its buttons, so that nothing moves when the page is there
+  // Show the buttons of all callbacks, so that no element moves when the page arrives.
   const options = Object.fromEntries(CALLS.map((name) => [`on${name}`, () => {}]));
   const board = DpvizBoard.mount(root, payload, options);
   const watch = new MutationObserver(() => {

@@ -1,5 +1,5 @@
-// Frames and what is expected, on their way to the board: kept by what they belong to.
-const KEPT = 6; // boards whose frames the browser remembers
+// The server sends frames and predictions for the comparison figure; they are stored here by token.
+const KEPT = 6; // The browser remembers the frames of six figures.
 
 export default function (component) {
   const { token, part, ...told } = JSON.parse(new TextDecoder().decode(component.data));

@@ -1,15 +1,15 @@
-// Sets a quiet "i" beside each glossary term, where it first stands on the page.
+// Adds a small "i" beside the first occurrence of each glossary term on the page.
 //
-// A mark is a button without text of its own (its letter is drawn by the style sheet), so nothing
-// that reads or copies the page sees it. It stands at the end of the text's element, and never
-// splits a text: whoever draws the page changes that text later, and would leave the rest.
+// A mark is a button without text (the style sheet draws its letter), so programs that read or copy
+// the page do not see it. Place the mark at the end of an element and never inside a text: the
+// page's renderer changes that text later, and would leave a fragment.
 const MARK = "dp-term";
 const BLOCKS = "h1, h2, h3, h4, p, li, td, th, dd, dt, figcaption, label";
 const LEFT_OUT = [
   "button", "a", "code", "pre", "input", "textarea", "select", "svg", "summary", "nav",
   "[role=dialog]", "[role=radio]", "[role=tab]", "[role=option]", "[role=listbox]", "[role=alert]",
   "[role=tooltip]", "[data-testid=stHeader]", "[data-testid=stMetric]", ".st-key-unseen",
-  ".st-key-bar", // a row of settings, each with help of its own and no room
+  ".st-key-bar", // These settings have their own help, and no space for a mark.
 ].join(", ");
 const STYLE = `
 .${MARK} {
@@ -65,7 +65,7 @@ export default function (component) {
       else marked.add(old.dataset.term);
     }
     const roots = ["stMain", "stSidebar"].map((id) => document.querySelector(`[data-testid="${id}"]`));
-    const later = []; // labels have their own help: they are marked where nothing else can be
+    const later = []; // Labels have their own help; mark one only if no other text has the term.
     for (const root of roots) {
       if (!root) continue;
       const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);

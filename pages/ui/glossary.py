@@ -1,4 +1,4 @@
-"""The glossary: opened at a term from the "i" beside it, on every page."""
+"""The glossary, which opens at a term from the "i" beside the term, on every page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _picture(key: str) -> str:
 @st.dialog("Glossary", width="medium")
 def _open(key: str) -> None:
     words = {one.key: one.word for one in TERMS}
-    chosen = st.pills(
+    key_of_choice = st.pills(
         "Term",
         list(words),
         default=key,
@@ -31,10 +31,10 @@ def _open(key: str) -> None:
         key=f"glossary.term.{key}",
         label_visibility="collapsed",
     )
-    found = term(chosen or key)
-    st.markdown(f"**{found.word}**: {found.said}")
-    st.html(ask(_picture, {"key": found.key}))
-    st.caption(f"{found.shows[0].upper()}{found.shows[1:]}.")
+    entry = term(key_of_choice or key)
+    st.markdown(f"**{entry.word}**: {entry.said}")
+    st.html(ask(_picture, {"key": entry.key}))
+    st.caption(f"{entry.shows[0].upper()}{entry.shows[1:]}.")
 
 
 def info(key: str, place: str) -> None:
@@ -43,26 +43,26 @@ def info(key: str, place: str) -> None:
     Parameters
     ----------
     key : str
-        Of the term.
+        Key of the glossary term.
     place : str
-        Where on the page it stands, to tell two of them apart.
+        Unique name of the term's place on the page.
     """
-    pressed = st.button(
+    click = st.button(
         "Glossary",
         icon=":material/info:",
         key=f"glossary.{place}",
         type="tertiary",
-        help=f"The terms of this page in a sentence each; opens at {term(key).word}.",
+        help=f"Explains the terms of this page, beginning with {term(key).word}.",
     )
-    if pressed:
+    if click:
         _open(key)
 
 
 @st.fragment
 def marks() -> None:
-    """Set a quiet "i" beside every term where it first stands on the page.
+    """Add a small "i" beside the first occurrence of every term on the page.
 
-    Only this part runs again when one is pressed: nothing on the page is computed anew.
+    A press runs only this fragment again, so the rest of the page is not recomputed.
     """
 
     def asked() -> None:

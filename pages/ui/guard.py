@@ -1,4 +1,4 @@
-"""Input errors become one sentence on the page; bugs stay loud."""
+"""Input errors become one sentence on the page; program errors stay visible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pages.ui.texts import plain
 
 @contextmanager
 def guard() -> Iterator[None]:
-    """Show a `DpvizError` as one sentence; let everything else through."""
+    """Show a `DpvizError` as one sentence; do not handle other errors."""
     try:
         yield
     except DpvizError as error:
@@ -21,5 +21,5 @@ def guard() -> Iterator[None]:
 
 
 def say_error(sentence: object) -> None:
-    """Show why something cannot be done; what it quotes is shown letter by letter."""
+    """Show why something cannot be done; quoted text is shown unchanged."""
     st.error(plain(sentence), icon=":material/error:")

@@ -1,9 +1,9 @@
-"""Sessions that hear all that a browser says, one message after the other.
+"""Sessions that process every message of a browser, one message after the other.
 
-Streamlit ends a run when the next one is asked for. Of two messages that come together, as after a
-line stood still, it ends the first one's before or while what was set is taken: a press is lost,
-and what was typed on a page that the second one leaves. Here the second waits for that, and for
-nothing else of the first.
+Streamlit ends a run when the next run is requested. If two messages arrive together, as after a
+stalled connection, it ends the first run before or while this run takes its settings. Then a press
+is lost, and so is text typed on a page that the second message leaves. In this module the second
+run waits until the first has taken its settings, but not longer.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ from streamlit.runtime import websocket_session_manager
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import ScriptRunner, ScriptRunnerEvent, get_script_run_ctx
 
-_MOST = 64  # messages that wait; of more the first are lost, as all but the last are in Streamlit
+_MOST = 64  # At most 64 messages wait, and the oldest are lost. Streamlit alone stores only one.
 
 _SESSIONS: WeakValueDictionary[str, Session] = WeakValueDictionary()
 
 
 class Session(AppSession):
-    """A session whose next run begins when the last one has taken what was set."""
+    """A session whose next run begins when the previous run has taken its settings."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._asked: deque[ClientState | None] = deque(maxlen=_MOST)
         self._taking: ScriptRunner | None = None
-        super().__init__(*given, **named)
+        super().__init__(*args, **kwargs)
         _SESSIONS[self.id] = self
 
     def request_rerun(self, client_state: ClientState | None) -> None:
-        """Ask for a run, now or after those that were asked for before."""
+        """Request a run, which starts now or after the earlier requests."""
         if self._taking is not None:
             self._asked.append(client_state)
             return
         before = self._scriptrunner
-        super().request_rerun(client_state and self._aimed(client_state))
+        super().request_rerun(client_state and self._with_page(client_state))
         if self._scriptrunner is not before:
             self._taking = self._scriptrunner
 
-    def _aimed(self, said: ClientState) -> ClientState:
-        """Return a message with the page that it is about.
+    def _with_page(self, state: ClientState) -> ClientState:
+        """Return a message with the page to which it belongs.
 
-        Until a browser has heard of another page, boxes and the board name the one before, and
-        would lead back to it. The menu asks for a page without a word of what is set, and the
-        browser's own buttons say that they do.
+        Until a browser has received another page, widgets and the comparison figure name the
+        previous page, and would lead back to it. The menu requests a page without any settings, and
+        the browser's own buttons identify themselves.
         """
         pages, now = self.get_pages(), self._pages_manager.current_page_script_hash
-        asks = said.is_history_navigation or not said.query_string
-        if asks or said.page_script_hash == now or not {said.page_script_hash, now} <= {*pages}:
-            return said
-        aimed = ClientState()
-        aimed.CopyFrom(said)
-        aimed.page_script_hash, aimed.query_string = now, ""
-        return aimed
+        asks = state.is_history_navigation or not state.query_string
+        if asks or state.page_script_hash == now or not {state.page_script_hash, now} <= {*pages}:
+            return state
+        target = ClientState()
+        target.CopyFrom(state)
+        target.page_script_hash, target.query_string = now, ""
+        return target
 
     def taken(self, thread: threading.Thread | None) -> None:
-        """Go on with what is asked for, if it is this thread's run that was waited for."""
-        # not at once: a quick run comes here before the session knows that it has begun
+        """Continue with the waiting requests, if they waited for the run of this thread."""
+        # Defer this call: a quick run ends before the session records that the run has begun.
         self._call_soon_on_event_loop(lambda: self._go_on(thread))
 
     def shutdown(self) -> None:
-        """End the session, and all that is asked for in it."""
+        """End the session, and drop its waiting requests."""
         self._asked.clear()
         super().shutdown()
 
@@ -76,15 +76,15 @@ class Session(AppSession):
             self.request_rerun(self._asked.popleft())
 
     def _on_scriptrunner_event(
-        self, sender: ScriptRunner | None, event: ScriptRunnerEvent, *given: Any, **named: Any
+        self, sender: ScriptRunner | None, event: ScriptRunnerEvent, *args: Any, **kwargs: Any
     ) -> None:
-        super()._on_scriptrunner_event(sender, event, *given, **named)
-        if event is ScriptRunnerEvent.SHUTDOWN and sender is not None:  # or never came so far
+        super()._on_scriptrunner_event(sender, event, *args, **kwargs)
+        if event is ScriptRunnerEvent.SHUTDOWN and sender is not None:
             self.taken(sender._script_thread)
 
 
 def taken() -> None:
-    """Say that this run has taken what was set: callbacks come before a script's first line."""
+    """Report that this run has taken its settings, which precedes the script's first line."""
     context = get_script_run_ctx()
     session = None if context is None else _SESSIONS.get(context.session_id)
     if session is not None:
@@ -92,5 +92,5 @@ def taken() -> None:
 
 
 def begin() -> None:
-    """Let all sessions from now on be such."""
+    """Use this class for all new sessions."""
     websocket_session_manager.AppSession = Session

@@ -1,17 +1,16 @@
-// Shows one mechanism in every panel of a chart while the pointer is on it in any: the others fade,
-// and where the layout's meta says how strongly ("band") its range is filled.
+// Highlights one mechanism in every panel while the pointer is on it in any panel of a chart. All
+// others fade. If the layout's meta has an opacity ("band"), the mechanism's range is filled.
 //
-// A chart says in its layout's meta how its parts are told apart: "group" by the legend group of
-// a trace, "point" by the first of the data of each point. Nothing is sent to the server, and
-// nothing is drawn anew: Plotly keeps what a shape stands for on its element, and its style is all
-// that changes.
+// The layout's meta states how to identify the elements of a chart: "group" by a trace's legend
+// group, "point" by the first datum of each point. The server gets no message and nothing is drawn
+// again: Plotly stores a shape's data on its element, and only the style changes.
 const FAINT = "0.12";
 const CHART = ".js-plotly-plot";
-const NAME = "name:"; // what notes that stand beside a line are called, before its group
+const NAME = "name:"; // The name of a note beside a line is "name:" and the line's group.
 
 const traceOf = (node) => node.__data__?.[0]?.trace;
 
-// Calls back with each element of a chart that stands for a mechanism, and its key.
+// Calls a function with each chart element that belongs to a mechanism, and the mechanism's key.
 function parts(chart, act) {
   const how = chart.layout?.meta?.highlight;
   for (const node of chart.querySelectorAll(".scatterlayer > .trace")) {
@@ -44,7 +43,7 @@ function show(chart, wanted) {
     node.dpvizOpacity ??= node.style.opacity;
     node.style.opacity = wanted === null || key === wanted ? node.dpvizOpacity : FAINT;
     if (wanted === null) delete node.dpvizOpacity;
-    // The range of the line under the pointer alone is filled.
+    // Fill only the range around the line that is under the pointer.
     const { band } = chart.layout.meta;
     const range = band && traceOf(node)?.fill === "toself" && node.querySelector(".js-fill");
     if (range) range.style.fillOpacity = key === wanted ? band : 0;
@@ -60,7 +59,7 @@ function follow(chart) {
     if (key) show(chart, key);
   });
   chart.on("plotly_unhover", () => show(chart, null));
-  // Names and entries of the legend stand for their lines.
+  // A pointer on a name or a legend entry highlights the matching line as well.
   chart.addEventListener("mouseover", ({ target }) => {
     const name = target.closest(".annotation");
     const entry = target.closest(".legend .traces");
@@ -78,7 +77,7 @@ export default function (component) {
   let due = null;
   const look = () => {
     due = null;
-    // Names keep clear of what they lie on: pages/ui/looks.py has the style.
+    // Give names the page's background, so that lines behind them do not cross the letters.
     const ground = getComputedStyle(document.querySelector(".stApp")).backgroundColor;
     const { style } = document.documentElement, dark = parseInt(ground.match(/\d+/)?.[0] ?? 255) < 128;
     style.setProperty("--dpviz-ground", ground);

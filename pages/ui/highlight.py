@@ -12,6 +12,6 @@ _COMPONENT = st.components.v2.component(
 
 
 def watch() -> None:
-    """Follow the pointer over the charts of this page whose layout asks for it."""
+    """Follow the pointer over those charts of this page whose layout requests it."""
     with st.container(key="highlight", height="content", gap=None):
         _COMPONENT(key="highlight.charts", height=1)

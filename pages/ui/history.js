@@ -1,5 +1,5 @@
-// An address without settings, of a first visit or the menu's, gets them from the page: that is no
-// step of its own for the browser's back button.
+// On a first visit or from the menu, the page adds settings to the address. This change must not be
+// a step for the browser's back button.
 {
   const push = history.pushState;
   if (!push.dpviz) {

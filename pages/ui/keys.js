@@ -1,7 +1,7 @@
-// A page's keys go on working while one of our sliders has the focus.
+// Keeps a page's keys working while a slider of dpviz has the focus.
 //
-// Streamlit leaves single keys to any input element. A slider needs arrows and the like; a letter
-// or a digit means nothing to it and is said again where the page listens.
+// Streamlit ignores single-key shortcuts in any input element. A slider needs arrows and similar
+// keys, but no letters or digits. So send letters and digits again to the page's key listener.
 function passKeys(root) {
   if (root.dpvizPassed) return;
   root.dpvizPassed = true;

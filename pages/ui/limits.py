@@ -1,8 +1,8 @@
-"""What one visitor may use, and all of them together: the one place where that is set.
+"""Limits of one visitor, and of all visitors together; no other file sets limits.
 
-`DPVIZ_PUBLIC=1` is the demo that strangers may use; `DPVIZ_SESSIONS` and `DPVIZ_UPLOADS` change
-single caps. One upload's megabytes are Streamlit's own limit, in its settings file; a session may
-have no more in all.
+`DPVIZ_PUBLIC=1` is for a demo that strangers may use; `DPVIZ_SESSIONS` and `DPVIZ_UPLOADS` change
+single limits. Streamlit's settings file limits the megabytes of one upload; all uploads of a
+session share the same limit.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ CHUNK_LIMIT = 20.0
 
 @dataclass(frozen=True)
 class Caps(ServerOptions):
-    """What a server allows: its options, and what they leave to a visitor.
+    """A server's options, and the resulting limits for a visitor.
 
     Attributes
     ----------
     trials : int
-        Most draws of one view.
+        Maximum number of simulated releases in one view.
     work : float
-        Most seconds that one view may be predicted to take on one core.
+        Maximum predicted seconds of one view on one core.
     held : int
-        Most bytes of uploads that all sessions may have on the server together.
+        Maximum bytes of uploads of all sessions together on the server.
     """
 
     trials: int = 1_000
@@ -52,12 +52,12 @@ class Caps(ServerOptions):
 
 
 def caps() -> Caps:
-    """Return what this server allows, from its environment.
+    """Return the limits of this server, from its environment.
 
     Raises
     ------
     InvalidSetting
-        If a variable is set to something else than it may be.
+        If a variable has a value that is not allowed.
     """
     options = server_options()
     less = {"trials": 50, "work": 30.0} if options.public else {}
@@ -66,9 +66,9 @@ def caps() -> Caps:
 
 @dataclass
 class Sessions:
-    """Who has come, who was let in, and who has left.
+    """Sessions that arrived, were admitted, or have left.
 
-    Runs of pages, requests and the server's own look after what is left all ask here.
+    Page runs, requests and the server's own clean-up all use this object.
     """
 
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -76,7 +76,7 @@ class Sessions:
     _left: dict[str, float | None] = field(default_factory=dict)
 
     def admit(self, session: str, active: Callable[[str], bool], places: int) -> bool:
-        """Return whether a session may stay, which it then does until it is left."""
+        """Return whether a session may stay; an admitted session stays until its visitor leaves."""
         with self._lock:
             self._left[session] = None
             self._admitted = {one for one in self._admitted if one == session or active(one)}
@@ -86,21 +86,21 @@ class Sessions:
             return True
 
     def admitted(self, session: str) -> bool:
-        """Return whether a session has been let in."""
+        """Return whether a session has been admitted."""
         return session in self._admitted
 
     def leaving(
         self, active: Callable[[str], bool], now: float, grace: float, others: Iterable[str] = ()
     ) -> list[str]:
-        """Return the sessions that were left so many seconds ago, and forget them.
+        """Return the sessions that were left ``grace`` seconds ago, and forget them.
 
         Parameters
         ----------
         active : callable
-            Whether somebody is there for a session.
+            Function that returns whether a session has a visitor.
         now, grace : float
         others : iterable of str
-            Sessions that may never have run: their tab was closed before.
+            Sessions that may never have run, because their tab was closed earlier.
         """
         with self._lock:
             for session in others:
@@ -122,13 +122,13 @@ class Sessions:
 
     @property
     def empty(self) -> bool:
-        """Whether nobody is here, or was a moment ago."""
+        """Whether no session is open and none was open a moment ago."""
         return not self._left
 
 
 @st.cache_resource(show_spinner=False)
 def turns() -> Turns:
-    """Return the turns of this server; with one core two run at once, as one of them may wait."""
+    """Return the turns of this server; at least two pages run at once, as one may wait."""
     return Turns(max(2, os.cpu_count() or 1))
 
 
@@ -137,7 +137,7 @@ _TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Hold a page's run back until it is its visitor's turn."""
+    """Hold a page's run until its visitor's turn."""
     context = get_script_run_ctx()
     if context is None or not serving():
         yield
@@ -151,15 +151,15 @@ def turn() -> Iterator[None]:
 
 
 def give_way() -> None:
-    """Let those go first who wait and have used less."""
+    """Let waiting visitors who have used less time go first."""
     if (own := _TURN.get()) is not None:
         own.give_way()
 
 
 def wait_for(others: Future[Any], show: Callable[[], object] = int) -> None:
-    """Wait until something is done that another run does, and hold no place meanwhile.
+    """Wait for the work of another run, without occupying a place meanwhile.
 
-    ``show`` says how far it is, again and again.
+    The function ``show`` is called repeatedly to report progress.
     """
     if others.done():
         return
@@ -172,12 +172,12 @@ def wait_for(others: Future[Any], show: Callable[[], object] = int) -> None:
 
 @st.cache_resource(show_spinner=False)
 def sessions() -> Sessions:
-    """Return the sessions of this server; the same ones when `make dev` loads this file again."""
+    """Return the sessions of this server, also after `make dev` has loaded this file again."""
     return Sessions()
 
 
 def enter() -> None:
-    """Let a session in, or say that the server is full and stop its run."""
+    """Admit a session, or report that the server is full and stop the session's run."""
     context = get_script_run_ctx()
     if context is None or not serving():
         return
@@ -192,11 +192,11 @@ def enter() -> None:
 
 
 class NotHere(DpvizError):
-    """Something that a server does not do."""
+    """Raised if a server does not offer something."""
 
 
 class TooSlow(Exception):
-    """A piece of work took longer than its deadline."""
+    """Raised if a piece of work took longer than its deadline."""
 
 
 _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
@@ -204,7 +204,7 @@ _DEADLINE: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise `TooSlow` from the work inside once it has taken this long."""
+    """Raise `TooSlow` inside the work after it has taken the given time."""
     token = _DEADLINE.set(time.monotonic() + seconds)
     try:
         yield
@@ -213,15 +213,15 @@ def deadline(seconds: float) -> Iterator[None]:
 
 
 def look_up() -> None:
-    """Let Streamlit end a run that is no longer wanted, and send nothing."""
+    """Let Streamlit end a run that is no longer needed; nothing is sent to the browser."""
     _ = "view" in st.session_state
 
 
 @contextmanager
 def looking_up() -> Iterator[None]:
-    """Let work inside end within a moment once its visitor has moved on, stopped or left.
+    """Let the enclosed work end within a moment after its visitor has moved on, stopped or left.
 
-    Any look at the session lets Streamlit end a run, also where nothing may be drawn.
+    Any access to the session lets Streamlit end a run, even while the work must not draw.
     """
     with cancelled_by(_looker()):
         yield
@@ -229,9 +229,9 @@ def looking_up() -> Iterator[None]:
 
 @contextmanager
 def telling(act: Callable[[], None]) -> Iterator[None]:
-    """Call a function every second of the work inside, which says how far it is.
+    """Call a function that reports progress, every second during the enclosed work.
 
-    It draws, so nothing inside may be a cached function. Looking up goes on.
+    The function draws, so the enclosed work must not be a cached function. Runs can still end.
     """
     look, last = _looker(), time.monotonic()
 
@@ -261,22 +261,22 @@ def _looker() -> Callable[[], None]:
             raise TooSlow
         give_way()
         last = time.monotonic()
-        if end is not None:  # others' work is not this one's
+        if end is not None:  # Waiting for other visitors' work does not count.
             _DEADLINE.set(end + last - now)
 
     return look
 
 
 def too_slow(seconds: float) -> str:
-    """Return why something is not drawn that would take this long."""
+    """Return the reason why work of this predicted duration is not started."""
     most = caps().work
     takes = "longer" if seconds > 3600 else f"about {duration(seconds)}"
     return (
-        f"it would take {takes} here, and a page takes at most {duration(most)}: choose a smaller "
-        "k or fewer draws, or use the command line"
+        f"the work would take {takes}, and a page works for at most {duration(most)}. Choose a "
+        "smaller k or fewer simulated releases, or use the command line"
     )
 
 
 def serving() -> bool:
-    """Return whether a server runs this, and no test of a page."""
+    """Return whether a server runs this code, instead of a test of a page."""
     return runtime.exists() and type(runtime.get_instance()) is runtime.Runtime

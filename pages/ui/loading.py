@@ -1,4 +1,4 @@
-"""The table that a page is about: read, prepared, and the settings kept within it."""
+"""The table of a page, read and prepared, and the settings limited to that table."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from pages.ui.state import UPLOAD
 
 @dataclass(frozen=True)
 class Current:
-    """What the page being drawn is about.
+    """Settings and table of the page that is being drawn.
 
-    ``prepared`` is None while a file is missing or cannot be used;
-    ``problem`` then says why.
+    The field ``prepared`` is None while a file is missing or cannot be used; ``problem`` then
+    states the reason.
     """
 
     settings: Settings
@@ -37,7 +37,7 @@ class Current:
 
 
 def problem_and_budget(current: Current) -> tuple[Problem, Budget]:
-    """Return what mechanisms calibrate to: the table's, or a stated stand-in without one."""
+    """Return the table's problem and budget, or a stated stand-in's without a table."""
     if current.prepared is not None:
         return current.prepared.problem(current.settings), current.prepared.budget(current.settings)
     relation = Relation(current.settings.relation)
@@ -56,7 +56,7 @@ def problem_and_budget(current: Current) -> tuple[Problem, Budget]:
 
 
 def uploaded_raw() -> RawTable | None:
-    """Return the parsed upload, or None where there is none."""
+    """Return the parsed upload, or None if there is no upload."""
     file = st.session_state.get("file")
     if file is None:
         return None
@@ -64,51 +64,51 @@ def uploaded_raw() -> RawTable | None:
 
 
 def load() -> Current:
-    """Return the table in use, prepared, or why there is none."""
+    """Return the current prepared table, or the reason why there is none."""
     settings = state.settings()
     try:
         table, key = _table(settings)
         if table is None:
             what = (
-                "This view is of an uploaded table. Upload the file above to see it; "
-                "the settings in its link are in place."
+                "This link shows an uploaded table. Upload the file above to see its charts; the "
+                "link's settings already apply."
             )
             return Current(settings, None, (), what)
         if not bounds.fit(table):
             return load()
-        return _prepared(settings, table, key)
+        return _prepare(settings, table, key)
     except DpvizError as error:
         return Current(settings, None, (), str(error))
 
 
-def _prepared(settings: Settings, table: Table, key: str) -> Current:
-    """Return a table as settings prepare it."""
+def _prepare(settings: Settings, table: Table, key: str) -> Current:
+    """Return a table prepared by the settings."""
     columns: tuple[str, ...] = ()
     if len(table.columns) > state.MAX_FEATURES:
         columns = tuple(st.session_state.get("columns") or table.columns[: state.MAX_FEATURES])[
             : state.MAX_FEATURES
         ]
-    edited = tuple((bounds.in_force() or {}).items())
-    return Current(settings, *table_cache.prepared(key, table, settings, columns, edited), None)
+    entries = tuple((bounds.in_force() or {}).items())
+    return Current(settings, *table_cache.prepared(key, table, settings, columns, entries), None)
 
 
 def pinned() -> Current | None:
-    """Return what the pinned setting is about, or None where nothing is pinned.
+    """Return the pinned setting with its table, or None if no setting is pinned.
 
     Raises
     ------
     DpvizError
-        If the pinned setting does not suit the table any more.
+        If the pinned setting does not fit the table any more.
     """
     settings = state.pinned()
     if settings is None:
         return None
     table, key = _table(settings)
-    return None if table is None else _prepared(settings, table, key)
+    return None if table is None else _prepare(settings, table, key)
 
 
 def _table(settings: Settings) -> tuple[Table | None, str]:
-    """Return the table that settings name and its cache key."""
+    """Return the table that the settings name, and its cache key."""
     if settings.table != UPLOAD or not limits.caps().uploads:
         if settings.table not in builtin_tables():
             state.put("table", "digits")
@@ -135,7 +135,7 @@ def _table(settings: Settings) -> tuple[Table | None, str]:
 
 
 def _label(raw: RawTable) -> str | None:
-    """Return the label column that the session's index means in this file."""
+    """Return the label column in this file for the session's index."""
     index = st.session_state.label_index
     choices = raw.label_choices
     if index is None:
@@ -151,21 +151,22 @@ def _label(raw: RawTable) -> str | None:
 
 
 def clamp(current: Current) -> None:
-    """Keep k within the table and the draw shown within the draws, and say so.
+    """Limit k to the table, and the shown release to the simulated releases, with a notice.
 
-    A file that has as many features as components are shown begins with one less.
+    If a new file has exactly k features, k is first reduced by one.
     """
     most = limits.caps().trials
     if state.get("trials") > most:
         state.notice(
-            f"draws = {state.get('trials')} is too large: this server makes at most {most}. "
-            f"Showing {most}."
+            f"draws = {state.get('trials')} is too large: this server simulates at most {most} "
+            f"releases. Showing {most}."
         )
         state.put("trials", most)
     draw, trials = state.get("draw", "explore"), state.get("trials")
     if draw > trials:
         state.notice(
-            f"The draw shown = {draw} is too large: there are {trials} draws. Showing {trials}."
+            f"The release shown = {draw} is too large: {trials} releases are simulated. "
+            f"Showing {trials}."
         )
         state.put("draw", trials, "explore")
     if current.prepared is None:
@@ -174,13 +175,12 @@ def clamp(current: Current) -> None:
     if state.get("k") > most:
         state.notice(
             f"k = {state.get('k')} is too large: this table has {most} features. Showing "
-            f"{most - 1}, because {most} would keep everything."
+            f"{most - 1}, because {most} components would keep everything."
         )
         state.put("k", most - 1)
     if check.arrived() and state.get("k") == most > 1:
         state.notice(
-            f"With k = {most} nothing of these {most} features is left out, whatever the noise. "
-            f"Showing {most - 1}."
+            f"With k = {most} all {most} features are kept, whatever the noise. Showing {most - 1}."
         )
         state.put("k", most - 1)
     allocation = parse_allocation(state.get("allocation"), state.get("directions"))

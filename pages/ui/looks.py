@@ -1,4 +1,4 @@
-"""What every page's style adds for eyes, keyboards, motion and paper: contrast, focus, stillness.
+"""Style of every page for eyes, keyboards, motion and paper: contrast, focus, stillness.
 
 Streamlit draws captions and chosen segments with a contrast below 4.5 : 1; tests/e2e/test_axe.py
 computes it, and walks every page by keyboard.
@@ -34,13 +34,15 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
   stroke-linejoin: round; filter: brightness(var(--dpviz-lift, 1)); /* in the dark lighter */
 }
 /* A command within a sentence is no smaller than the sentence. */
-[data-testid] :is(p, li) code { font-size: max(.875em, 14px) !important; }
+[data-testid] :is(p, li) code { font-size: max(.875em, 15px) !important; }
+[data-testid="stMain"] :is(p, li) { font-size: max(1em, 15px); }
+[data-testid="stMain"] input { font-size: 15px; }
 /* One scale: question 30, answer and next step 21, heads 19, text 16, 15 the least. */
 h1 { font-size: 30px !important; padding: .2rem 0 .4rem !important; }
 h2 { font-size: 19px !important; }
 h3 { font-size: 17px !important; }
 :is(.st-key-page-answer, .st-key-page-next) p { font-size: 21px !important; line-height: 1.35; }
-.st-key-page-next button { min-height: 44px; }
+.st-key-page-next button:not(.dp-term) { min-height: 44px; }
 @media (max-width: 640px) {
   h1 { font-size: 24px !important; }
   h2 { font-size: 18px !important; }
@@ -73,64 +75,34 @@ h3 { font-size: 17px !important; }
 }
 </style>"""
 
-# Streamlit keeps 8 rem of air above a page and 5 rem beside it: a third of a laptop's screen.
-FRAME = """
-[data-testid="stMainBlockContainer"] { padding: 3.8rem 1.4rem 2rem; }
-[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] { gap: .6rem; }
-/* what is empty, or unseen, takes no gap between two others */
-[data-testid="stLayoutWrapper"]:not(:has(:not([data-testid="stLayoutWrapper"],
-  [data-testid="stVerticalBlock"], [data-testid="stElementContainer"], [data-testid="stEmpty"]))) {
-  display: none;
-}
-div:has(> .st-key-unseen) { position: absolute; width: 1px; }
-.st-key-unseen {
-  position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
-}
-/* said in passing, below what one wants to move next */
-[data-testid="stToastContainer"] { top: auto !important; bottom: .6rem !important; }
-@media (max-width: 640px) {
-  [data-testid="stMainBlockContainer"] { padding: 4.2rem 12px 11rem; }
-  [data-testid="stToastContainer"] { bottom: 10rem !important; } /* above the bar of epsilon */
-}
-/* amber: guessed, to be corrected by a click */
-.st-key-check-read {
-  padding: .4rem .9rem; border-left: 6px solid #b98900; gap: .2rem;
-  background: color-mix(in srgb, #b98900 12%, transparent);
-}
-.st-key-check-read button { min-height: 2rem; padding: .1rem .6rem; }
-/* They come and go while a slider is moved, and move nothing. */
-.st-key-notes {
-  position: fixed; z-index: 90; bottom: .6rem; left: 1.4rem; right: 1.4rem; margin: 0 auto;
-  width: auto; max-width: 52rem; gap: .4rem; pointer-events: none;
-}
-div:has(> .st-key-notes), div:has(> div > div:only-child > .st-key-notes) { position: absolute; }
-.st-key-notes button { pointer-events: auto; }
-.st-key-notes [role="alert"] {
-  background: Canvas; box-shadow: 0 2px 12px #0004; padding: .6rem .9rem;
-}
-[data-testid="stMainBlockContainer"]:has(.st-key-notes [role="alert"]) { padding-bottom: 7rem; }
-""" + (Path(__file__).parent / "bar.css").read_text(encoding="utf-8")
-"""Of the frame around every page."""
+# Streamlit leaves a third of a laptop's screen empty: 8 rem above a page and 5 rem beside it.
+FRAME = "".join(
+    (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("frame.css", "bar.css")
+)
+"""Style of the frame around every page."""
+
+HERE = "background: color-mix(in srgb, currentColor 10%, transparent); font-weight: 600;"
+"""Style of the menu's heading that has the open page."""
 
 IN_A_PAGE = (
     "\n.dpv { --dpv-foot: 0px; --dpv-least: 1.3em; }\n"
     "@media (max-width: 1200px) { .dpv { --dpv-least: 2.6em; } }\n"
 )
-"""Of a board on a page: the page itself leaves room for the bar at a phone's bottom, and the answer
-gets its second line before it is known to need one."""
+"""Style of a comparison figure on a page. The page itself leaves space for the bar at the bottom of
+a phone. The answer gets its second line before the line is needed."""
 
 
 def names_left_out(key: str, *, now: bool = False) -> str:
-    """Return the style that leaves out the names beside a chart's lines where there is no room.
+    """Return the style that hides the names beside a chart's lines if there is no space.
 
-    A chart does not know how wide its page is. On a narrow one the legend has what has a colour.
+    A chart does not know the width of its page. On a narrow page the legend has the coloured lines.
 
     Parameters
     ----------
     key : str
-        Of a chart, or of the container whose children are charts.
+        Key of a chart, or of the container of charts.
     now : bool
-        Whether the first of its notes says where one is and stays.
+        Whether the first note marks the current setting and stays.
     """
     names = ".annotation" + ':not([data-index="0"])' * now
     return f"""<style>

@@ -1,4 +1,4 @@
-"""The pages, found by walking: each file says at its top what it is called and where it stands."""
+"""The pages, found in their folder; the top of each file states its title and its place."""
 
 from __future__ import annotations
 
@@ -12,31 +12,33 @@ FOLDER = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class PageInfo:
-    """What a page's file says of itself, in a dictionary called PAGE.
+    """A page's description, from the dictionary PAGE in its file.
 
     Attributes
     ----------
     path : Path
-        Its name is the page's address.
+        File of the page, whose name is the page's address.
     title, icon : str
     place : int
-        In the menu, ascending; the next free one leaves the others where they are.
+        Number in the menu, ascending; a new page with the next free number moves no other page.
     group : str
-        Its heading; empty for those that stand first. Groups come in the order of their pages.
+        Heading in the menu; empty for the first pages. Groups have the order of their pages.
     first : bool
-        Whether it is the page that a visitor meets.
+        Whether visitors start with this page.
     term : str
-        At which its glossary opens; empty where its own words explain themselves.
+        Term at which the page's glossary opens; empty if the page explains its own words.
     own_settings : bool
-        Whether it ignores the shared settings, and so does not show them.
+        Whether the page ignores the shared settings, and therefore hides them.
     own_reading : bool
-        Whether it reads the table by itself: what Explore makes of it is nothing to it.
+        Whether the page reads the table by itself, independently of Explore.
     answers_first : bool
-        Whether its own answers come first: the check of an uploaded table never opens by itself.
+        Whether the page's own answers come first; an upload's check then never opens by itself.
     unread : tuple of str
-        What it does not read of the row above it.
+        Settings of the row above that the page does not use.
     releases : bool
-        Whether it is there only where a real release can be made.
+        Whether the page exists only if a real release can be made.
+    about : str
+        The page in a few sentences, for its help text.
     """
 
     path: Path
@@ -51,31 +53,32 @@ class PageInfo:
     answers_first: bool = False
     unread: tuple[str, ...] = ()
     releases: bool = False
+    about: str = ""
 
 
 def infos() -> tuple[PageInfo, ...]:
-    """Return what every page says of itself, in the order of the menu."""
-    return _walked(FOLDER)
+    """Return the description of every page, in the order of the menu."""
+    return _pages_in(FOLDER)
 
 
 @cache
-def _walked(folder: Path) -> tuple[PageInfo, ...]:
-    found = [_info(path) for path in sorted(folder.glob("*.py"))]
-    return tuple(sorted(found, key=lambda info: info.place))
+def _pages_in(folder: Path) -> tuple[PageInfo, ...]:
+    pages = [_info(path) for path in sorted(folder.glob("*.py"))]
+    return tuple(sorted(pages, key=lambda info: info.place))
 
 
 def _info(path: Path) -> PageInfo:
-    """Return what a page says of itself; read and not run, as a page draws when it runs."""
-    known = {field.name for field in fields(PageInfo)} - {"path"}
+    """Return a page's description by parsing its file; running the file would draw the page."""
+    names = {field.name for field in fields(PageInfo)} - {"path"}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "PAGE":
-            said = ast.literal_eval(node.value)
-            if not {"title", "icon", "place"} <= set(said) <= known:
-                raise RuntimeError(f"PAGE of {path.name} has title, icon, place and of {known}")
-            return PageInfo(path, **said)
-    raise RuntimeError(f"{path.name} says no PAGE: what it is called and where it stands")
+            values = ast.literal_eval(node.value)
+            if not {"title", "icon", "place"} <= set(values) <= names:
+                raise RuntimeError(f"PAGE of {path.name} needs title, icon and place, of {names}")
+            return PageInfo(path, **values)
+    raise RuntimeError(f"{path.name} does not define PAGE with title, icon and place")
 
 
 def info_of(title: str) -> PageInfo:
-    """Return what the page with a title says of itself."""
+    """Return the description of the page with a title."""
     return next(info for info in infos() if info.title == title)

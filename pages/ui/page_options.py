@@ -1,4 +1,4 @@
-"""Options of single pages that are not the core's: how a thing is shown."""
+"""Options of single pages that the core does not have, such as how results are shown."""
 
 from __future__ import annotations
 
@@ -21,56 +21,57 @@ class ExploreView(Declared):
         "log",
         {"log": "symmetric log", "linear": "linear"},
         label="Eigenvalue axis",
-        help="Symmetric log is linear near zero and logarithmic beyond, on both sides.",
+        help="Symmetric log is linear near zero, and logarithmic for larger absolute values.",
         examples=("linear",),
     )
     axes: str = choice(
         "aligned",
         {"aligned": "turned to match the true axes", "raw": "as released"},
-        label="Axes of the picture",
-        help="A subspace has no axes of its own; turning them makes pictures comparable and hides "
-        "rotation inside the space.",
+        label="Axes of the projection",
+        help="A subspace does not determine its axes. Turned axes make charts comparable but hide "
+        "rotation inside the subspace.",
         examples=("raw",),
     )
     draw: int = integer(
         1,
         1,
         1_000_000,
-        label="Draw shown",
-        help="Which of the draws the picture shows; the others are in the distances above.",
+        label="Release shown",
+        help="Number of the simulated release that the projection shows. The distance charts show "
+        "all releases.",
         examples=(2,),
     )
     charts: str = choice(
         "board",
         {"board": "the board", "all": "every chart, with captions and numbers"},
         label="Charts",
-        help="What Explore shows below the board.",
+        help="Charts that Explore shows below the mechanisms.",
         examples=("all",),
     )
     stage: str = choice(
         "no",
-        {"no": "on its page", "yes": "on a stage, for a hall"},
+        {"no": "on the page", "yes": "in full screen, for a lecture hall"},
         label="Present",
-        help="Three columns as large as the screen, and one control.",
+        help="Show three columns in full screen, with one control.",
         examples=("yes",),
     )
 
 
 @dataclass(frozen=True)
 class ClaimsView(Declared):
-    """What of the Claims page is open: all promises, or what one of its cards opens."""
+    """Open part of the Claims page: all promises, or the part that a mechanism's card opens."""
 
     part: str = choice(
         "verdicts",
         {
             "verdicts": "All promises",
-            "audit": "Audit it now",
+            "audit": "Run an audit",
             "refutations": "Refutations",
             "attacker": "Attacker's view",
-            "person": "Drag one person",
+            "person": "Move one person's row",
             "exploring": "Not protected",
         },
-        label="What to look at",
+        label="Part of the page",
         help="The part of the page that is shown.",
         examples=("refutations",),
     )
@@ -90,12 +91,12 @@ class ClaimsView(Declared):
 
 
 OPENING = "mvg_table4"
-"""The exhibit that the Papers page opens on: a table whose numbers can be set side by side."""
+"""First experiment of the Papers page: a table whose numbers can be compared directly."""
 
 
 @dataclass(frozen=True)
 class PapersView(Declared):
-    """Which experiment the Papers page shows, and how much work it does."""
+    """Experiment that the Papers page shows, and the amount of work."""
 
     experiment: str = choice(
         OPENING,
@@ -110,23 +111,23 @@ class PapersView(Declared):
     claim: str = text(
         "",
         label="Claim",
-        help="The claim of the experiment that stands first.",
+        help="Claim that is listed first in the experiment.",
         url="claim",
         examples=("jiang-1",),
     )
     effort: str = choice(
         "quick",
-        {"quick": "few runs", "full": "as many as the paper"},
+        {"quick": "few runs", "full": "as many runs as the paper"},
         label="Runs",
-        help="Few runs take seconds; the paper's own number takes minutes. A stopped run goes on "
-        "where it was.",
+        help="Few runs take seconds; the paper's number of runs takes minutes. A stopped run "
+        "continues where it stopped.",
         examples=("full",),
     )
 
 
 @dataclass(frozen=True)
 class GuideView(Declared):
-    """Which step of which lesson the Guide shows."""
+    """Lesson and step that the Guide shows."""
 
     lesson: int = integer(
         1,
@@ -149,36 +150,36 @@ class GuideView(Declared):
         0,
         1_000,
         label="Bet",
-        help="Which option of the step's question was bet on, from 1, or the epsilon of a flag; 0 "
-        "while no bet is placed.",
+        help="Number of the chosen answer, from 1, or the epsilon of a flag. The value 0 means no "
+        "choice yet.",
         examples=(2, 0.35),
     )
     moved: str = choice(
         "no",
-        {"no": "not yet", "yes": "revealed", "more": "to the extreme"},
+        {"no": "not yet", "yes": "revealed", "more": "moved to the extreme"},
         label="Move",
-        help="Whether the step's move was made.",
+        help="Whether the step's result was revealed.",
         examples=("yes",),
     )
     present: str = choice(
         "no",
         {"no": "beside the menu", "yes": "large, without menu"},
         label="Present",
-        help="Half as large again and nothing around it, for a lecture hall.",
+        help="Show only the lesson, one and a half times as large, for a lecture hall.",
         examples=("yes",),
     )
     language: str = choice(
         "en",
         names(),
         label="Language",
-        help="What lessons are written in.",
+        help="Language of the lessons.",
         url="language",
         examples=("de",),
     )
     room: str = text(
         "",
         label="Key of the room",
-        help="Whoever has it steers the room that dpviz class opened, with the projector.",
+        help="Anyone with this key controls the room that dpviz class opened, and its projector.",
         url="room",
         examples=("a1b2c3",),
     )
@@ -192,9 +193,9 @@ VIEWS: dict[str, type[Declared]] = {
     "guide": GuideView,
     "decide": Answers,
 }
-"""Options of pages by where the session holds them; all of them travel in links."""
+"""Options of pages by their key in the session; links carry all options."""
 
 
 def page_defaults() -> Settings:
-    """Return what the dashboard starts with: few draws, the featured mechanisms."""
+    """Return the first settings of the dashboard: few releases, the featured mechanisms."""
     return Settings(mechanisms=featured(), trials=20)

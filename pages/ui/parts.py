@@ -1,4 +1,4 @@
-"""Pieces of pages that stand on more than one of them."""
+"""Elements that several pages use."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from streamlit.navigation.page import StreamlitPage
 from dpviz.core.files import csv_text
 from dpviz.core.number_text import numeral
 from dpviz.core.settings import Settings
+from dpviz.lessons.glossary import term
 from dpviz.mechanisms import all_mechanisms
 from dpviz.preparation.bounding import Prepared
 from dpviz.studies.columns import NUMERIC, Column, Sentence, Share, seen
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 Heading = str | tuple[str, int | str] | tuple[str, int | str, str]
-"""How a column is headed and shown."""
+"""Heading and number format of a column."""
 
 
 def question(text: str) -> None:
-    """Draw what a page asks, its largest text."""
+    """Draw a page's question, which is its largest text."""
     st.title(text, anchor=False)
 
 
@@ -43,17 +44,17 @@ def lead(
     to: StreamlitPage | None = None,
     help: str | None = None,
 ) -> None:
-    """Draw what a page answers, and what comes next: a sentence, or the one button that does it.
+    """Draw a page's answer and the next step: a sentence, or the one button for that step.
 
     Parameters
     ----------
     answer, step : str
     act : callable, optional
-        What the button does.
+        Function that the button calls.
     to : StreamlitPage, optional
-        The page that it opens then.
+        Page that the button opens afterwards.
     help : str, optional
-        Of the button.
+        Help text of the button.
     """
     with st.container(horizontal=True, vertical_alignment="center", key="page-lead"):
         with st.container(key="page-answer"):
@@ -62,10 +63,10 @@ def lead(
             if act is None and to is None:
                 st.markdown(step)
                 return
-            # what stays and what leaves are two buttons: a press of one is never the other's
+            # Use two buttons, so that a click on one of them never counts as a click on the other.
             key = "page.next" if to is None else "page.go"
-            pressed = st.button(step, key=key, type="primary", help=help, on_click=act)
-            if pressed and to is not None:
+            click = st.button(step, key=key, type="primary", help=help, on_click=act)
+            if click and to is not None:
                 st.switch_page(to, query_params={})
 
 
@@ -80,7 +81,7 @@ def choice(
     help: str | None = None,
     width: int | Literal["stretch"] = "stretch",
 ) -> Any:
-    """Draw a choice that the session keeps on this page and no link carries; return it.
+    """Draw a choice that only the session stores, on this page and in no link; return it.
 
     Parameters
     ----------
@@ -89,17 +90,17 @@ def choice(
     options : iterable
     key : str
     words : callable
-        How an option reads.
+        Function that returns the text of an option.
     first : object
-        What is chosen at first; the first option if not said.
+        First choice; by default the first option.
     help : str, optional
     width : int or str
     """
-    offered = list(options)
+    items = list(options)
     return place.selectbox(
         label,
-        offered,
-        index=offered.index(first) if first in offered else 0,
+        items,
+        index=items.index(first) if first in items else 0,
         format_func=words,
         key=key,
         persist_state="session",
@@ -109,12 +110,12 @@ def choice(
 
 
 def one_mechanism(place: DeltaGenerator, label: str, *, default: str, key: str) -> str:
-    """Draw a choice of one mechanism by its name, and return the key of the chosen one."""
-    known = all_mechanisms()
-    chosen: str = choice(
-        place, label, known, key, lambda text: known[text].info.label, first=default
+    """Draw a choice of one mechanism by its name, and return the chosen key."""
+    mechanisms = all_mechanisms()
+    key_of_choice: str = choice(
+        place, label, mechanisms, key, lambda text: mechanisms[text].info.label, first=default
     )
-    return chosen
+    return key_of_choice
 
 
 def download(
@@ -126,7 +127,7 @@ def download(
     place: Any = st,
     **more: Any,
 ) -> None:
-    """Offer a file; where it is made by a function, only once the button is pressed."""
+    """Offer a file; a function that creates the file is called on the button press."""
     place.download_button(
         label,
         make,
@@ -140,12 +141,21 @@ def download(
 
 
 def figure_file(make: Callable[[], go.Figure], name: str, key: str, *, place: Any = st) -> None:
-    """Offer a figure as a page of its own, made once the button is pressed."""
+    """Offer a figure as a separate page, which is created on the button press."""
     download(
         "This figure (HTML)", lambda: make().to_html(include_plotlyjs=True), name, key, place=place,
-        help="One file that opens in any browser, without a network. For a picture (PNG), use the "
-        "camera in the figure's corner.",
+        help="One file that opens in any browser, also offline. For an image (PNG), use the camera "
+            "in the figure's corner.",
     )  # fmt: skip
+
+
+def plot(figure: go.Figure, *, alt: str, place: Any = st, **how: Any) -> None:
+    """Draw a figure with all its texts 15 px or larger; Streamlit's theme has 12."""
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(tickfont_size=15, title_font_size=15)
+    figure.update_layout(font_size=15, legend_font_size=15)
+    figure.for_each_annotation(lambda note: note.font.update(size=max(note.font.size or 0, 15)))
+    place.plotly_chart(figure, alt=alt, **how)
 
 
 def chart(
@@ -157,19 +167,19 @@ def chart(
     *,
     place: Any = st,
 ) -> None:
-    """Draw a chart and its caption; the numbers behind it where they are given.
+    """Draw a chart with its caption, and the numbers behind the chart if they are given.
 
     Parameters
     ----------
     figure : Figure
     key : str
     seen : str
-        What a reader who does not see it is told before the caption.
+        Start of the chart's alternative text, before the caption.
     caption : str
     numbers_of : DataFrame, optional
     place : DeltaGenerator or module
     """
-    place.plotly_chart(figure, key=key, alt=f"{seen}. {caption}")
+    plot(figure, place=place, key=key, alt=f"{seen}. {caption}")
     place.caption(caption)
     if numbers_of is not None:
         numbers(key, numbers_of)
@@ -178,10 +188,10 @@ def chart(
 def table(
     rows: pd.DataFrame, columns: Mapping[str, Heading], key: str, alt: str, *, place: Any = st
 ) -> None:
-    """Draw these columns of a table under their headings; `numerals` says what a heading is."""
-    shown, config = numerals(rows, columns)
+    """Draw columns of a table under their headings, which `numerals` defines."""
+    texts, config = numerals(rows, columns)
     place.dataframe(
-        shown,
+        texts,
         hide_index=True,
         placeholder="–",
         key=key,
@@ -192,14 +202,14 @@ def table(
 
 
 def numbers(name: str, table: pd.DataFrame) -> None:
-    """Offer the numbers behind a chart; they are sent only when asked for."""
+    """Offer the numbers behind a chart, which are sent only on request."""
     words = "this chart" if " " not in name else f"the {name}"
     box = st.expander(f"The numbers behind {words}", key=f"numbers.{name}", on_change="rerun")
     if box.open:
         columns = table.select_dtypes("float").columns
-        shown, config = numerals(table, {column: (column, 6) for column in columns})
+        texts, config = numerals(table, {column: (column, 6) for column in columns})
         alt = f"Numbers behind the {name} chart"
-        box.dataframe(shown, column_config=config, hide_index=True, alt=alt)
+        box.dataframe(texts, column_config=config, hide_index=True, alt=alt)
         file = f"dpviz-{re.sub('[^a-z]+', '-', name)}.csv"
         key = f"numbers.{name}.csv"
         download("These numbers (CSV)", lambda: csv_text(table), file, key, place=box)
@@ -208,96 +218,91 @@ def numbers(name: str, table: pd.DataFrame) -> None:
 def numerals(
     table: pd.DataFrame, columns: Mapping[str, Heading]
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return a table and how its columns are shown: numbers are written as in sentences.
+    """Return a table and its column settings: numbers are written as in sentences.
 
-    A grid's own formats write 0.0000046 beside 3e-7. A column with such a number is text and
-    sorted as text; the others stay numbers.
+    A grid's own formats write 0.0000046 beside 3e-7. A column with such a number is text and sorted
+    as text; other columns stay numbers.
 
     Parameters
     ----------
     table : DataFrame
     columns : mapping of str to str or (str, int or str[, str])
-        Heading, number of digits or the grid's own format and, where there is one, the
-        explanation of each column.
+        For each column: heading, number of digits or the grid's own format and, if any, the
+        explanation.
 
     Returns
     -------
     DataFrame
-        The table, with texts in the columns of very small or large numbers.
+        The table, in which columns with very small or large numbers hold texts.
     dict of str to column
-        For ``column_config``.
+        Settings for ``column_config``.
     """
     texts: dict[str, list[str | None]] = {}
-    shown: dict[str, Any] = {}
+    headings: dict[str, Any] = {}
     for name, heading in columns.items():
         if isinstance(heading, str):
-            shown[name] = heading
+            headings[name] = heading
             continue
         label, digits, *more = heading
         values, options = table[name], {"help": more[0] if any(more) else None}
         sizes = values.dropna().astype(float).abs()
         if isinstance(digits, str):
-            shown[name] = st.column_config.NumberColumn(label, format=digits, **options)
+            headings[name] = st.column_config.NumberColumn(label, format=digits, **options)
         elif sizes[sizes > 0].between(1e-4, 1e6, inclusive="left").all():
-            shown[name] = st.column_config.NumberColumn(label, format=f"%.{digits}g", **options)
+            headings[name] = st.column_config.NumberColumn(label, format=f"%.{digits}g", **options)
         else:
             texts[name] = [None if pd.isna(value) else numeral(value, digits) for value in values]
-            shown[name] = st.column_config.TextColumn(label, alignment="right", **options)
-    return table.assign(**texts), shown
+            headings[name] = st.column_config.TextColumn(label, alignment="right", **options)
+    return table.assign(**texts), headings
 
 
-def newcomers() -> None:
-    """Explain the page to somebody who has never seen it."""
+def newcomers(about: str) -> None:
+    """Explain a page to a new visitor, and its terms as in the glossary."""
+    terms = (
+        f"**{key}**: {term(key).sentence.partition('. ')[0]}."
+        for key in ("epsilon", "delta", "recovery")
+    )
     st.markdown(
-        "**What am I looking at?**\n\n"
-        "A principal component analysis finds the few directions that explain most of a table's "
-        "variance. Publishing those directions can betray the people in the table, so a "
-        "**mechanism** adds noise first. **Epsilon** limits how much any one person's row may "
-        "change what is published: at 0.1 hardly at all, at 1 the odds of any guess about them "
-        "change by at most a factor of 2.7, at 5 by 150. **Delta** is a small allowance "
-        "beyond that limit: the chance of anything may exceed it by no more.\n\n"
-        "On Explore each column is one mechanism, run many times on the same table. Move epsilon "
-        "to the left: first the small eigenvalues drown below the **noise edge**, then the "
-        "released space turns away from the true one, and at last the picture is pure chance. "
-        "The line under each name says whether what its paper promises is true in this setting. "
-        "**Recovery** is what is left of the structure: 0 % is what a random picture shows, 100 % "
-        "the exact one.\n\n"
-        "Colour: the same mechanism has the same colour everywhere; dots of the picture are "
-        "coloured and shaped by the table's label instead. Click a column to see it large.\n\n"
-        "To judge utility all pages but Release look at the exact components, so they are not "
-        "private themselves: use them with public, synthetic or your own data."
+        f"**What am I looking at?**\n\n{about}\n\n"
+        "A principal component analysis (PCA) finds the few directions that explain most of a "
+        "table's variance. Publishing those directions can betray the people in the table, so a "
+        "mechanism adds noise first. A mechanism has the same colour on every page. Points of a "
+        "chart have the colour and shape of their label.\n\n"
+        + "\n\n".join(terms)
+        + "\n\nAll pages except Release use the exact components to judge utility, so these pages "
+        "are not private. Use these pages with public, synthetic or your own data."
     )
 
 
 def table_notes(prepared: Prepared) -> None:
-    """Tell every change that was made to the table."""
+    """List every change that dpviz made to the table."""
     if prepared.notes:
         st.caption(f":material/edit_note: {' '.join(map(plain, prepared.notes))}")
 
 
 def assumed_public(prepared: Prepared, items: Sequence[str] = ()) -> None:
-    """List what was taken from the data without protection; by default the table's own list."""
-    with st.expander("What this assumes to be public", icon=":material/visibility:"):
+    """List values taken from the data without protection; by default the table's own list."""
+    with st.expander("What this page assumes to be public", icon=":material/visibility:"):
         st.markdown(
-            "The guarantee covers the release and not what was fixed before it. Taken as public "
-            "knowledge here:\n\n"
+            "The guarantee covers the release, not values fixed before the release. This page "
+            "assumes that the following is public:\n\n"
             + "\n".join(f"- {plain(item)}" for item in items or prepared.assumed_public)
-            + "\n\nThe papers assume these known. Taken from private data they leak; a real "
-            "release fixes them beforehand or spends budget on them."
+            + "\n\nThe papers assume that the listed values are known. Values from private data "
+            "leak information. A real release fixes such values beforehand or uses budget for them."
         )
 
 
 def grid(columns: Sequence[Column], rows: Sequence[Any]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Return the rows of an answer under the columns of a page, and how these are shown."""
-    # sentences last: they are wide
-    shown = sorted(seen(columns, "page", rows), key=lambda column: column.type is Sentence)
-    names = {c.name: c.heading[:1].upper() + c.heading[1:] for c in shown}
+    """Return an answer's rows under a page's headings, and the column settings."""
+    # Put columns of sentences last, because they are wide.
+    visible = sorted(seen(columns, "page", rows), key=lambda column: column.type is Sentence)
+    names = {c.name: c.heading[:1].upper() + c.heading[1:] for c in visible}
     table, config = numerals(
-        pd.DataFrame({column.name: [column.on_page(row) for row in rows] for column in shown}),
-        {c.name: (names[c.name], c.digits, c.help) for c in shown if c.type in NUMERIC},
+        pd.DataFrame({column.name: [column.on_page(row) for row in rows] for column in visible}),
+        {c.name: (names[c.name], c.digits, c.help) for c in visible if c.type in NUMERIC},
     )
     kinds = st.column_config
-    for place, column in enumerate(shown):
+    for place, column in enumerate(visible):
         heading, help = names[column.name], column.help or None
         if column.type == Share:
             config[column.name] = kinds.NumberColumn(heading, format="percent", help=help)
@@ -313,7 +318,7 @@ def command(
     more: Sequence[str] = (),
     base: Settings | None = None,
 ) -> None:
-    """Show the command that computes the same numbers; the base is what it takes as said."""
+    """Show the command that computes the same numbers, without the values of the base settings."""
     name = settings.table if settings.table != state.UPLOAD else "YOUR_FILE.csv"
     st.caption("The same numbers from the command line:")
     words = " ".join([settings.command(name, verb, base), shlex.join(more)]).strip()

@@ -1,4 +1,4 @@
-"""Every promise on one of three shelves; what stands on them opens in place."""
+"""Every promise in one of three groups; the evidence opens in place."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _SHELVES = st.components.v2.component(
     "dpviz_shelves",
     css=(_HERE / "shelves.css").read_text(encoding="utf-8"),
     js=(_HERE / "shelves.js").read_text(encoding="utf-8"),
-    isolate_styles=False,  # what copies a command listens to the whole page
+    isolate_styles=False,  # The copy button's code listens to the whole page.
 )
 
 
 def shelves(claims: pd.DataFrame, problem: Problem, budget: Budget, seed: int) -> None:
-    """Draw the three shelves.
+    """Draw the three groups.
 
     Parameters
     ----------
@@ -37,84 +37,84 @@ def shelves(claims: pd.DataFrame, problem: Problem, budget: Budget, seed: int) -
     budget : Budget
     seed : int
     """
-    people = {Relation.REPLACE: "One row replaced", Relation.ZERO_OUT: "One row zeroed"}
+    people = {Relation.REPLACE: "One row replaced", Relation.ZERO_OUT: "One row set to zero"}
     st.caption(
-        f"{people[problem.relation]}, {phrases.budget_words(budget)}, {thousands(problem.n)} "
-        f"people. A click shows the evidence."
+        f"{people[problem.relation]}, {phrases.budget_words(budget)}, "
+        f"{thousands(problem.n)} people."
     )
     cone, direction = exhibits.moving_cone(), exhibits.bare_directions()
-    seen = {"epsilon": budget.epsilon, "seed": seed}
+    options = {"epsilon": budget.epsilon, "seed": seed}
     pictures = {
         cone.key: cone_picture(
-            ask(exhibits.cone_table, seen), exhibits.impossible_share(budget.epsilon)
+            ask(exhibits.cone_table, options), exhibits.impossible_share(budget.epsilon)
         ),
-        direction.key: turn_picture(ask(exhibits.turning_table, seen)),
+        direction.key: turn_picture(ask(exhibits.turning_table, options)),
     }
     _SHELVES(
         key="claims.shelves",
         data=shelves_html(claims, pictures, _opens(budget)),
-        on_open_change=_opened,
+        on_open_change=_on_open,
     )
-    for place, (words, told) in zip(st.columns(3), _BESIDE.items(), strict=True):
-        key = f"claims.open.{told.get('exhibit', told['part'])}"
-        place.button(words, key=key, on_click=_open, args=(told,), width="stretch")
+    for place, (words, view) in zip(st.columns(3), _BESIDE.items(), strict=True):
+        key = f"claims.open.{view.get('exhibit', view['part'])}"
+        place.button(words, key=key, on_click=_open, args=(view,), width="stretch")
     parts.numbers("claims", claims)
 
 
 _BESIDE = {
-    "Drag one person": {"part": "person"},
-    "Found in public code": {"part": "refutations", "exhibit": "code"},
+    "Move one person's row": {"part": "person"},
+    "Errors found in public code": {"part": "refutations", "exhibit": "code"},
     "What no promise covers": {"part": "exploring"},
 }
-"""What belongs to no single card."""
+"""Buttons that belong to no single mechanism."""
 
 
 def _opens(budget: Budget) -> dict[str, list[tuple[str, dict[str, str]]]]:
-    """Return what the evidence of each mechanism leads to."""
+    """Return the buttons below each mechanism's evidence."""
     proofs = {
-        exhibits.moving_cone().key: ("How often, and why", "support"),
-        exhibits.bare_directions().key: ("The table of three", "direction"),
-        exhibits.drawn_by_a_chain().key: ("How near the draws come", "chain"),
+        exhibits.moving_cone().key: ("How often releases betray a table", "support"),
+        exhibits.bare_directions().key: ("Example with three rows", "direction"),
+        exhibits.drawn_by_a_chain().key: ("How exact the sampler is", "chain"),
     }
     deltas = ask(exhibits.delta_table, {"delta": budget.delta or exhibits.DELTA})
-    understated = set(deltas["mechanism"])
+    wrong_deltas = set(deltas["mechanism"])
     proofs |= {
-        key: ("Its true delta", "delta")
+        key: ("The mechanism's true delta", "delta")
         for key, cls in all_mechanisms().items()
-        if cls.info.label in understated
+        if cls.info.label in wrong_deltas
     }
-    found = {}
+    by_key = {}
     for key in all_mechanisms():
         leads = []
         if key in proofs:
             words, exhibit = proofs[key]
             leads.append((words, {"part": "refutations", "exhibit": exhibit}))
-        leads.append(("Audit it now", {"part": "audit", "mechanism": key}))
+        leads.append(("Audit this mechanism", {"part": "audit", "mechanism": key}))
         leads.append(("What an attacker learns", {"part": "attacker", "mechanism": key}))
-        found[key] = leads
-    return found
+        by_key[key] = leads
+    return by_key
 
 
-def _opened() -> None:
-    told = st.session_state["claims.shelves"].open
-    if told:
-        _open(dict(told))
+def _on_open() -> None:
+    view = st.session_state["claims.shelves"].open
+    if view:
+        _open(dict(view))
 
 
-def _open(told: dict[str, Any]) -> None:
-    """Open what a card or a button leads to; nothing else is taken from the browser."""
-    state.put_text("part", str(told["part"]), "claims")
-    if "exhibit" in told:
-        state.put_text("exhibit", str(told["exhibit"]), "claims")
-    key = told.get("mechanism")
+def _open(view: dict[str, Any]) -> None:
+    """Open the part that a card or a button names; ignore all other messages of the browser."""
+    state.put_text("part", str(view["part"]), "claims")
+    if "exhibit" in view:
+        state.put_text("exhibit", str(view["exhibit"]), "claims")
+    key = view.get("mechanism")
     if key in all_mechanisms():
-        st.session_state[f"claims.{'audit' if told['part'] == 'audit' else 'attack'}.mechanism"] = (
+        st.session_state[f"claims.{'audit' if view['part'] == 'audit' else 'attack'}.mechanism"] = (
             key
         )
 
 
 def back() -> None:
-    """Draw the way back to the shelves."""
+    """Draw the way back to the three groups."""
     st.button(
         "All promises",
         key="claims.back",

@@ -1,4 +1,4 @@
-"""Refutations, one at a time: what fails, by how much, and why."""
+"""Refutations, one at a time: the failing claim, by how much it fails, and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pages.ui.copying import copyable
 
 
 def draw(budget: Budget, seed: int) -> None:
-    """Draw the exhibit that was opened; the others are neither computed nor sent."""
+    """Draw the opened exhibit; other exhibits are neither computed nor sent."""
     match state.get("exhibit", "claims"):
         case "support":
             d = st.slider(
@@ -39,27 +39,27 @@ def draw(budget: Budget, seed: int) -> None:
 
 
 def moving_cone(epsilon: float, d: int, seed: int) -> None:
-    """Draw how often one-sided noise betrays its table, and why."""
-    broken, repaired = exhibits.moving_cone(), exhibits.repaired_cone()
+    """Draw how often one-sided noise reveals its table, and why."""
+    broken, repair = exhibits.moving_cone(), exhibits.repaired_cone()
     st.header(f"{broken.label}: a support that moves with the data", anchor="support")
     table = ask(exhibits.support_table, {"d": d, "epsilon": epsilon, "seed": seed})
     cone = ask(exhibits.cone_table, {"epsilon": epsilon, "seed": seed})
     left, right = st.columns(2)
     with left:
         caption = claims_words.support_caption(table, epsilon, d)
-        seen = "Share of releases that betray their table"
-        parts.chart(support_figure(table, epsilon), "claims.support", seen, caption, table)
+        title = "Share of releases that betray their table"
+        parts.chart(support_figure(table, epsilon), "claims.support", title, caption, table)
     with right:
         caption = claims_words.cone_caption(cone)
         parts.chart(cone_figure(cone), "claims.cone", "Releases at d = 2", caption, cone)
         st.caption(
-            f"Each release less the full table's matrix, in units of 1/n. {repaired.label} "
-            f"{repaired.info.summary[0].lower()}{repaired.info.summary[1:]}"
+            f"Points are releases minus the full table's matrix, in units of 1/n. {repair.label} "
+            f"{repair.info.summary[0].lower()}{repair.info.summary[1:]}"
         )
 
 
 def turning(epsilon: float, seed: int) -> None:
-    """Draw the published direction of a table of three, with and without one row."""
+    """Draw the published direction for a table of three rows, with and without one row."""
     label = exhibits.bare_directions().label
     st.header(f"{label}: the direction itself is published", anchor="direction")
     rows = exhibits.turning_rows()
@@ -70,28 +70,28 @@ def turning(epsilon: float, seed: int) -> None:
     left, right = st.columns(2)
     left.dataframe(rows, hide_index=True, key="claims.turning.rows", alt="The rows of both tables")
     columns = {name: name for name in table.columns} | {"angle": ("angle, degrees", "%.1f")}
-    seen = "The published direction of each draw"
-    parts.table(table, columns, "claims.turning.releases", seen, place=right)
+    title = "The published direction of each release"
+    parts.table(table, columns, "claims.turning.releases", title, place=right)
 
 
 def public_code(budget: Budget, seed: int) -> None:
-    """Show two slips found in public code."""
+    """Show two errors found in public code."""
     st.header("Found in public code: a mask that mirrors the data", anchor="mask")
     table = finds.mask_table(budget.epsilon, budget.delta or exhibits.DELTA, seed)
     columns = {
         "entry": "Entry",
-        "exact": ("In the table", "%.6f"),
-        "read_off": ("Read off that release", "%.6f"),
-        "as_meant": ("Published as meant", "%.6f"),
+        "exact": ("Entry in the table", "%.6f"),
+        "read_off": ("Read from the release", "%.6f"),
+        "as_meant": ("Published as intended", "%.6f"),
     }
-    seen = "Off-diagonal entries of a made-up table, as read off the release"
-    parts.table(table, columns, "claims.mask", seen)
+    title = "Off-diagonal entries of a synthetic table, as read from the release"
+    parts.table(table, columns, "claims.mask", title)
     st.caption(
-        f"{claims_words.mask_caption(table)} Recomputed here from this description alone; the code "
-        f"is at {finds.MASK_SOURCE}."
+        f"{claims_words.mask_caption(table)} dpviz recomputed the numbers from this description "
+        f"alone; the code is at {finds.MASK_SOURCE}."
     )
-    st.header("Found in public code: two samplers that are too sharp", anchor="samplers")
-    drawn = ask(finds.sampler_table, {"seed": seed})
+    st.header("Found in public code: two samplers that are too concentrated", anchor="samplers")
+    samples = ask(finds.sampler_table, {"seed": seed})
     columns = {
         "sampler": "Sampler",
         "mean": ("Mean of u_1^2", "%.4f"),
@@ -99,14 +99,14 @@ def public_code(budget: Budget, seed: int) -> None:
         "draws": "Draws",
         "measured": "Measured",
     }
-    seen = "Mean of the first coordinate squared, by each sampler"
-    parts.table(drawn, columns, "claims.samplers", seen)
-    st.caption(claims_words.sampler_caption(drawn))
+    title = "Mean of the first coordinate squared, by each sampler"
+    parts.table(samples, columns, "claims.samplers", title)
+    st.caption(claims_words.sampler_caption(samples))
     copyable("python -m benchmarks.bingham")
 
 
 def true_delta(budget: Budget) -> None:
-    """Draw the delta that Gaussian releases give beside the one they claim."""
+    """Draw the true delta of Gaussian releases and the claimed delta."""
     st.header("The true delta of classical Gaussian noise", anchor="delta")
     deltas = ask(exhibits.delta_table, {"delta": budget.delta or exhibits.DELTA})
     if deltas.empty:
@@ -118,13 +118,13 @@ def true_delta(budget: Budget) -> None:
 
 
 def chain(epsilon: float, seed: int) -> None:
-    """Draw how near to the exact law a Gibbs chain comes with each sweep."""
-    st.header("A Gibbs chain beside the exact law", anchor="chain")
+    """Draw how near a Gibbs chain comes to the exact distribution with each sweep."""
+    st.header("A Gibbs chain compared with the exact law", anchor="chain")
     chains = ask(exhibits.gibbs_table, {"epsilon": epsilon, "seed": seed})
     caption = claims_words.gibbs_caption(chains)
     caption += (
-        " Three features, two components: the direction left out has a Bingham law whose mean is "
-        "known."
+        " With three features and two components, the remaining direction has a Bingham law, whose "
+        "mean is known."
     )
     figure = gibbs_figure(chains)
     parts.chart(figure, "claims.gibbs", "Mean score after each sweep", caption, chains)

@@ -1,4 +1,4 @@
-"""The schema of a release: what is declared of the table before it is read."""
+"""The schema of a release: the declarations about a table before it is read."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ _KINDS = {
     "use": "boolean", "name": object, "low": "Float64", "high": "Float64", "typical": "Float64",
     "missing": object, "log": "boolean", "levels": object, "decimal": object,
 }  # fmt: skip
-"""The columns of the list, and the kind of each."""
-_HEIGHT = 320  # of the list of columns: some eight of them
+"""Columns of the list, with their value types."""
+_HEIGHT = 320  # At 320 pixels, the list shows about eight columns of the table.
 
 
 def given() -> Table | BinaryIO | None:
-    """Return the table to release from: a built-in one, or the bytes that were uploaded.
+    """Return the table of the release: a built-in table, or the uploaded bytes.
 
-    Of a workbook these are the text of the sheet that was picked.
+    For a workbook, the bytes are the text of the chosen sheet.
 
     Raises
     ------
     InvalidTable
-        If a workbook cannot be read, or a Parquet file not within what a page takes.
+        If a workbook cannot be read, or a Parquet file exceeds the limit of a page.
     """
-    chosen = state.get("table")
-    if chosen in builtin_tables():
-        return table_cache.builtin(chosen)
+    name = state.get("table")
+    if name in builtin_tables():
+        return table_cache.builtin(name)
     file = st.session_state.get("file")
     if file is not None and is_workbook(file.name):
         return table_cache.sheet(file.file_id, _sheet(), file)
@@ -68,16 +68,16 @@ def given() -> Table | BinaryIO | None:
 
 
 def _sheet() -> str:
-    """Return the sheet that Explore shows; where it shows none, the one that was said."""
+    """Return the sheet that Explore shows, or else the sheet in the settings."""
     with suppress(DpvizError):
         raw = loading.uploaded_raw()
         return "" if raw is None else raw.sheet
-    said: str = state.get("sheet")
-    return said
+    name: str = state.get("sheet")
+    return name
 
 
 def named(table: Table | BinaryIO) -> str:
-    """Return what tells a table from the others of a session."""
+    """Return a name that is unique to a table in a session."""
     if isinstance(table, Table):
         return table.name
     sheet = f" {_sheet()}" if isinstance(table, SheetText) else ""
@@ -85,25 +85,25 @@ def named(table: Table | BinaryIO) -> str:
 
 
 def known(table: Table | BinaryIO) -> Schema:
-    """Return what is declared of a table, or a first schema taken from it where nothing is."""
+    """Return a table's declared schema, or a first schema derived from the table."""
     if named(table) == st.session_state.get("schema.table") and st.session_state.get(
         "schema.origin"
     ):
         with suppress(DpvizError):
-            found = _written()
-            found.require()
-            return found
+            schema = _typed_schema()
+            schema.require()
+            return schema
     return unit.stated(_from_data(table))
 
 
 def _from_data(table: Table | BinaryIO) -> Schema:
-    """Return a schema taken from the table; what its check leaves out takes no part."""
+    """Return a schema derived from the table, without the columns that its check leaves out."""
     own = replace(state.settings(), rows_a_person=None, person=None)
     return schema_of(table, own, most_bytes=TEXT_BYTES)
 
 
 def draw(table: Table | BinaryIO) -> None:
-    """Draw what declares the table, to be filled in, loaded and kept."""
+    """Draw the schema of the table, which visitors can fill in, load and save."""
     _follow(table)
     frame: pd.DataFrame = st.session_state.get("schema.now", st.session_state["schema.base"])
     unit.ask("schema", [name for name in frame["name"] if isinstance(name, str)])
@@ -111,8 +111,9 @@ def draw(table: Table | BinaryIO) -> None:
     public = isinstance(table, Table) and public_schema(table) is not None
     with st.expander("Schema", expanded=not public, icon=":material/rule:"):
         st.caption(
-            "How each cell is read and what may stand in it, agreed before anybody looks. What is "
-            "no number becomes the typical value; all is cut to low and high."
+            "The schema says how each cell is read and which values it may have. Agree on the "
+            "schema before anybody looks at the data. A cell that is not a number becomes the "
+            "typical value; every value is clipped to low and high."
         )
         if isinstance(table, SheetText):
             _workbook(table)
@@ -125,7 +126,7 @@ def draw(table: Table | BinaryIO) -> None:
         if "schema.problem" in st.session_state:
             say_error(st.session_state["schema.problem"])
         st.radio(
-            "These ranges were",
+            "The ranges in the schema were",
             list(ORIGINS),
             index=None,
             format_func=ORIGINS.__getitem__,
@@ -135,39 +136,38 @@ def draw(table: Table | BinaryIO) -> None:
 
 
 def declared() -> Schema:
-    """Return what is declared now, or raise `DpvizError` where it is no schema yet."""
-    found = _written()
+    """Return the declared schema; raise `DpvizError` if it is not complete yet."""
+    schema = _typed_schema()
     if st.session_state["schema.origin"] is None:
         raise SchemaError(
-            "the schema must say whether it was known before anybody looked at the table, or taken "
-            "from it; nothing was spent."
+            "The schema must say whether it was known before anybody looked at the table "
+            "or was taken from it. Nothing was spent."
         )
     if not unit.answered():
         raise SchemaError(
-            "at most how many rows one person has must be answered, be it that nobody knows; "
-            "nothing was spent."
+            "State how many rows one person can have, or that this is not known. Nothing was spent."
         )
-    return found
+    return schema
 
 
-def _written() -> Schema:
+def _typed_schema() -> Schema:
     frame: pd.DataFrame = st.session_state["schema.now"]
     columns = []
     for row in frame.to_dict("records"):
         name = row["name"]
-        if not isinstance(name, str) or not name.strip():  # a line that was added and left empty
+        if not isinstance(name, str) or not name.strip():  # The user left this added line empty.
             continue
         low, high, typical = (
             None if pd.isna(row[key]) else float(row[key]) for key in ("low", "high", "typical")
         )
         missing = _codes(row["missing"])
-        used = bool(pd.isna(row["use"]) or row["use"])
+        in_use = bool(pd.isna(row["use"]) or row["use"])
         log = not pd.isna(row["log"]) and bool(row["log"])
         words = row["levels"].split("<") if isinstance(row["levels"], str) else []
         levels = tuple(word for word in words if len(words) > 1 or word.strip())
         mark = row["decimal"] if isinstance(row["decimal"], str) else ""
-        columns.append(Column(name, low, high, typical, missing, used, log, levels, mark.strip()))
-    found = Schema(
+        columns.append(Column(name, low, high, typical, missing, in_use, log, levels, mark.strip()))
+    schema = Schema(
         tuple(columns),
         packing=st.session_state["schema.packing"],
         from_data=st.session_state["schema.origin"] != KNOWN,
@@ -175,11 +175,11 @@ def _written() -> Schema:
         categories=_categories() if label() else (),
         **{name: st.session_state[f"schema.{name}"] for name in _READING},
     )
-    return unit.stated(found)
+    return unit.stated(schema)
 
 
 def label() -> str:
-    """Return the column whose categories are declared public, empty where none is."""
+    """Return the column whose categories are declared public, or an empty text."""
     name: str = st.session_state["schema.label"]
     return name if name and _categories() else ""
 
@@ -188,13 +188,13 @@ def _categories() -> tuple[str, ...]:
     return names_in(st.session_state["schema.categories"], "categories", "names")
 
 
-def _codes(written: object) -> tuple[float | str, ...]:
-    """Return the numbers and words for missing that are written with commas between them."""
-    return codes_in(written.replace(";", ",")) if isinstance(written, str) else ()
+def _codes(text: object) -> tuple[float | str, ...]:
+    """Return the comma-separated numbers and words that mean "missing"."""
+    return codes_in(text.replace(";", ",")) if isinstance(text, str) else ()
 
 
 def _follow(table: Table | BinaryIO) -> None:
-    """Begin anew where the table is another one; go on where the page was left and came back."""
+    """Start again if the table has changed; continue if the visitor comes back to the page."""
     own = named(table)
     if st.session_state.get("schema.table") != own:
         st.session_state["schema.table"] = own
@@ -204,33 +204,33 @@ def _follow(table: Table | BinaryIO) -> None:
 
 
 def _begin(table: Table | BinaryIO) -> None:
-    """Show the public schema of a built-in table, or names whose bounds are to be filled in."""
+    """Show the public schema of a built-in table, or column names with empty bounds."""
     public = public_schema(table) if isinstance(table, Table) else None
     if public is not None:
         _show(public, KNOWN)
         return
     try:
-        found = draft(table, "the table", "none", levels=levels_in(state.get("levels")))
-        _show(found, None)
+        schema = draft(table, "the table", "none", levels=levels_in(state.get("levels")))
+        _show(schema, None)
     except DpvizError as error:
         _show(None, None)
         st.session_state["schema.problem"] = (
-            f"{error} Its columns can be declared by hand, or by a schema file."
+            f"{error} Declare the columns by hand, or load a schema file."
         )
 
 
 def _show(schema: Schema | None, origin: str | None) -> None:
-    """Show a schema in place of what is shown; None for an empty one."""
+    """Show another schema instead of the present schema; None shows an empty schema."""
     store = st.session_state
     columns = () if schema is None else schema.columns
-    written: dict[str, Callable[[Column], object]] = {
+    writers: dict[str, Callable[[Column], object]] = {
         "missing": lambda column: codes_listed(column.missing),
         "levels": lambda column: " < ".join(column.levels),
     }
     store["schema.base"] = pd.DataFrame(
         {
             name: pd.Series(
-                [written.get(name, attrgetter(name))(column) for column in columns], dtype=kind
+                [writers.get(name, attrgetter(name))(column) for column in columns], dtype=kind
             )
             for name, kind in _KINDS.items()
         }
@@ -250,15 +250,15 @@ def _key() -> str:
 
 
 def _reading() -> None:
-    """Draw how the table is written."""
+    """Draw the options of the format of the file."""
     delimiter, decimal, thousands, encoding, skip, header = st.columns(
         [2, 2, 2, 2, 2, 3], vertical_alignment="bottom"
     )
     for column, name, label, words in (
-        (delimiter, "delimiter", "Between cells", DELIMITERS),
+        (delimiter, "delimiter", "Separator of cells", DELIMITERS),
         (decimal, "decimal", "Decimal mark", DECIMALS),
-        (thousands, "thousands", "Between thousands", THOUSANDS),
-        (encoding, "encoding", "Encoding of names", dict(zip(ENCODINGS, ENCODINGS, strict=True))),
+        (thousands, "thousands", "Separator of thousands", THOUSANDS),
+        (encoding, "encoding", "Encoding", dict(zip(ENCODINGS, ENCODINGS, strict=True))),
     ):
         column.selectbox(
             label,
@@ -273,41 +273,44 @@ def _reading() -> None:
         MOST_SKIPPED,
         key="schema.skip",
         persist_state="session",
-        help="Lines above the line of names, or above the rows, that are not read.",
+        help="Number of lines to skip above the header row, or above the first row.",
     )
     header.toggle(
-        "A line of names",
+        "Header row",
         key="schema.header",
         persist_state="session",
-        help="Without one the list below is that of all columns, in order.",
+        help="If the file has no header row, list every column below, in order.",
     )
 
 
 def _workbook(text: SheetText) -> None:
-    """Say which sheet is read, and what became of its formulas."""
-    said = f"Sheet **{plain(_sheet())}**, each cell by itself: dates, texts and errors are missing."
+    """State which sheet is read, and how its formulas were read."""
+    note = (
+        f"Sheet **{plain(_sheet())}**: each cell is read by itself. Dates, texts and errors "
+        "count as missing."
+    )
     if text.formulas:
-        said += (
-            f" So are {counted(text.formulas, 'formula')}, which may look at other people's rows: "
-            "where they look at their own alone, put values in their place."
+        note += (
+            f" Formulas also count as missing ({counted(text.formulas, 'formula')}): a formula may "
+            "read other people's rows. Replace a formula that reads only its own row by its value."
         )
-    st.markdown(said)
+    st.markdown(note)
 
 
 def _untick(frame: pd.DataFrame, person: str | None) -> None:
-    """Show that the column of the person takes no part, and the one before does again."""
+    """Untick the column of the person, and tick the previous column again."""
     store = st.session_state
     names, use, before = frame["name"], frame["use"].fillna(True), store.get("schema.unticked")
-    found = use if before == person else use.mask(names == before, True)
-    found = found.mask(names == person, False)
-    if not found.equals(use):
+    ticks = use if before == person else use.mask(names == before, True)
+    ticks = ticks.mask(names == person, False)
+    if not ticks.equals(use):
         store["schema.unticked"] = person if use[names == person].any() else None
-        store["schema.base"] = frame.assign(use=found)  # with what was typed
+        store["schema.base"] = frame.assign(use=ticks)  # Do not lose the text that the user typed.
         store["schema.version"] += 1
 
 
 def _columns() -> None:
-    """Draw the list of columns."""
+    """Draw the list of the table's columns."""
     number = st.column_config.NumberColumn
     st.session_state["schema.now"] = st.data_editor(
         st.session_state["schema.base"],
@@ -316,36 +319,39 @@ def _columns() -> None:
         hide_index=True,
         height=min(_HEIGHT, 35 * (len(st.session_state["schema.base"]) + 2) + 3),
         placeholder=" ",
-        alt="Each column: whether it is used, its bounds, its typical value and codes for missing",
+        alt="Columns with use, bounds, typical value and codes for missing values",
         column_config={
             "use": st.column_config.CheckboxColumn("Use", default=True, width="small"),
             "name": st.column_config.TextColumn("Column", required=True),
             "low": number("Low"),
             "high": number("High"),
-            "typical": number("Typical", help="Empty for the middle of the bounds."),
+            "typical": number("Typical", help="An empty cell means the middle of the bounds."),
             "missing": st.column_config.TextColumn(
-                "Numbers for missing", help="Such as -999, 9999. Texts need none."
+                "Codes for missing values",
+                help="Such as -999, 9999. Words count as missing anyway.",
             ),
             "log": st.column_config.CheckboxColumn(
                 "Logarithm",
                 default=False,
                 width=105,
-                help="For a long tail, such as CRP: a wide limit, and the logarithm of each cell "
-                "counts. Its low must be above 0.",
+                help="For values with a long tail, such as CRP: the analysis uses logarithms, so "
+                "limits may be wide. Low must be above 0.",
             ),
             "levels": st.column_config.TextColumn(
-                "Words in order",
-                help="Answers that count as 1, 2, 3, such as never < sometimes < often.",
+                "Answers in order",
+                help="Answers in order, which count as 1, 2, 3, such as never < sometimes < often.",
             ),
             "decimal": st.column_config.SelectboxColumn(
-                "Decimal mark", options=["", *DECIMALS], help="Empty for the mark of the table."
+                "Decimal mark",
+                options=["", *DECIMALS],
+                help="An empty cell means the table's decimal mark.",
             ),
         },
     )
 
 
 def _labels() -> None:
-    """Ask which column may colour a picture, and by which public categories."""
+    """Ask which column may colour a chart, and for its public categories."""
     frame: pd.DataFrame = st.session_state["schema.now"]
     rows, person = frame.to_dict("records"), state.get("person")
     free = [str(row["name"]) for row in rows if row["use"] is False and row["name"] != person]
@@ -353,26 +359,26 @@ def _labels() -> None:
         st.session_state["schema.label"] = ""
     left, right = st.columns([1, 2])
     left.selectbox(
-        "Which column colours a picture?",
+        "Which column colours the chart?",
         ["", *free],
         format_func=lambda name: name or "none",
         key="schema.label",
         persist_state="session",
-        help="One that is not used.",
+        help="Choose a column that the analysis does not use.",
     )
     right.text_input(
-        "Its categories, if they are public",
+        "Public categories of this column",
         key="schema.categories",
         persist_state="session",
         placeholder="such as yes, no",
         disabled=not st.session_state["schema.label"],
-        help="A list that was known before anybody looked. Any other label counts as other. Taken "
-        "from the table it would tell that somebody has each of them.",
+        help="Enter a list that was known before anybody looked at the data. Every other label is "
+        "shown as other. A list taken from the table would reveal that somebody has each label.",
     )
 
 
 def _files(table: Table | BinaryIO) -> None:
-    """Draw where a schema can come from, and go to."""
+    """Draw the sources of a schema, and the download of the schema."""
 
     def filled() -> None:
         _try(lambda: _from_data(table))
@@ -384,36 +390,36 @@ def _files(table: Table | BinaryIO) -> None:
 
     text = ""
     try:
-        text = _written().to_text()
+        text = _typed_schema().to_text()
     except DpvizError as error:
         if len(st.session_state["schema.now"]):
             say_error(error)
     with st.container(horizontal=True, key="schema.files"):
         st.button(
-            "Fill in from this table (not private)",
+            "Fill the schema from this table (not private)",
             key="schema.fill",
             icon=":material/table_view:",
             on_click=filled,
-            help="Each column's smallest and largest number: a start, to be replaced by what was "
-            "known without the table.",
+            help="Enters each column's smallest and largest number. Replace these numbers by "
+            "limits that were known without the table.",
         )
         if limits.caps().uploads:
-            with st.popover("Load a file", icon=":material/upload:"):
+            with st.popover("Load a schema", icon=":material/upload:"):
                 st.file_uploader(
                     "Schema file",
                     key="schema.file",
                     on_change=loaded,
-                    help="python -m dpviz schema TABLE writes a first one.",
+                    help="python -m dpviz schema TABLE writes a first schema.",
                 )
-        parts.download("Save as a file", text, "schema.json", "schema.save", disabled=not text)
+        parts.download("Save the schema", text, "schema.json", "schema.save", disabled=not text)
 
 
 def _try(act: Callable[[], Schema]) -> None:
-    """Show a schema that is being made, or why there is none; what is shown then stays."""
+    """Show a new schema, or an error; after an error the shown schema stays."""
     try:
-        found = act()
+        schema = act()
     except DpvizError as error:
         st.session_state["schema.problem"] = str(error)
         return
-    unit.take(found)
-    _show(found, TAKEN if found.from_data else KNOWN)
+    unit.take(schema)
+    _show(schema, TAKEN if schema.from_data else KNOWN)

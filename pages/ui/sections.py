@@ -1,4 +1,4 @@
-"""Sections that show a comparison; more than one page draws them."""
+"""Sections that show a comparison, for several pages."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from pages.ui.texts import plain
 
 
 def spectrum(comparison: Comparison) -> None:
-    """Draw the noisy eigenspectrum of each mechanism against the true one."""
+    """Draw the noisy eigenspectrum of each mechanism against the true eigenspectrum."""
     st.header("Eigenspectrum: what the noise does to the variances", anchor="spectrum")
     table = spectrum_table(comparison.prepared, comparison.results)
     board.spectra(comparison, linear=state.get("spectrum", "explore") == "linear")
     caption = explore_words.spectrum_caption(comparison)
     st.caption(
-        f"{caption} Grey: true eigenvalues, in units of the squared row bound. Coloured: median "
-        f"and range of the draws. Dotted: the median predicted without a draw. {LINES}"
+        f"{caption} Grey marks true eigenvalues, in units of the squared row-norm bound. Colours "
+        "mark the median and range of simulated releases. Dotted lines mark the analytically "
+        f"predicted median. {LINES}"
     )
     controls.setting("spectrum", "explore")
     parts.numbers("spectrum", table)
 
 
 def distance(comparison: Comparison) -> None:
-    """Draw how far each draw's subspace lies from the true one."""
+    """Draw how far each simulated subspace is from the true subspace."""
     st.header("Subspace distance: how far the released space turns", anchor="distance")
     table = distance_table(comparison.results)
     d, k = comparison.problem.d, comparison.problem.k
@@ -47,26 +48,26 @@ def distance(comparison: Comparison) -> None:
         chance=chance_distance(d, k),
     )
     caption = explore_words.distance_caption(comparison)
-    st.plotly_chart(figure, key="distance", alt=f"Subspace distances. {caption}")
+    parts.plot(figure, key="distance", alt=f"Subspace distances. {caption}")
     highlight.watch()
     st.caption(
-        f"{caption} Upper: each dot is one draw, the bar their median. Lower: each principal "
-        "angle's median, with the central 95 % of the draws."
+        f"{caption} In the top chart, a dot is one simulated release, and a bar is the median. The "
+        "bottom chart shows the median of each principal angle, with the central 95 % of releases."
     )
     _convergence(comparison)
     parts.numbers("distance", table)
 
 
 def projection(comparison: Comparison, prepared: Prepared) -> None:
-    """Draw the rows in each released space."""
+    """Draw the rows of the table in each released space."""
     st.header("Projection: what an analyst would see", anchor="projection")
     view = state.explore()
     draw = min(view.draw, comparison.settings.trials)
     board.pictures(comparison, prepared, draw - 1, view.axes)
     st.caption(
-        f"{explore_words.projection_caption(comparison)} Draw {draw} of "
-        f"{comparison.settings.trials}; all pictures share one scale. The subspace is private; "
-        "this picture of the rows is not."
+        f"{explore_words.projection_caption(comparison)} The charts show simulated release {draw} "
+        f"of {comparison.settings.trials} on one scale. The subspace is private, but this chart of "
+        "the rows is not."
     )
     left, right = st.columns(2)
     with left:
@@ -78,12 +79,12 @@ def projection(comparison: Comparison, prepared: Prepared) -> None:
 
 
 def one(comparison: Comparison) -> None:
-    """Draw every number of the one mechanism of a comparison: it was opened on the board."""
+    """Draw every number of the mechanism whose column is open in the comparison figure."""
     (result,) = comparison.results
     text, label = result.mechanism.text, result.mechanism.label
     st.subheader(f"{label}: every number", anchor="one")
     st.markdown(f"**{result.status.marked}.** {result.status.evidence}")
-    st.caption(f"It {account_words(result.claimed, result.spent)}.")
+    st.caption(f"{label} {account_words(result.claimed, result.spent)}.")
     _convergence(comparison)
     rows, columns = parts.grid(MEASURED, list(result.summaries.values()))
     rows.insert(0, "measure", [METRICS[key].label for key in result.summaries])
@@ -99,17 +100,17 @@ def one(comparison: Comparison) -> None:
 
 
 def _convergence(comparison: Comparison) -> None:
-    """Say, where asked, how far approximate samplers have converged."""
-    said = [sentence for r in comparison.results if (sentence := explore_words.convergence(r))]
-    if said:
-        with st.expander("How well the approximate draws have converged"):
-            for sentence in said:
+    """Offer to show the convergence of approximate samplers."""
+    sentences = [sentence for r in comparison.results if (sentence := explore_words.convergence(r))]
+    if sentences:
+        with st.expander("How well the approximate sampler has converged"):
+            for sentence in sentences:
                 st.caption(sentence)
 
 
 def table(comparison: Comparison) -> None:
-    """Offer the sortable table of everything measured; the code of a grid takes a browser long."""
-    box = st.expander("Every mechanism, by the numbers", key="results.open", on_change="rerun")
+    """Offer the sortable table of all measurements; browsers load a grid's code slowly."""
+    box = st.expander("Table of all mechanisms and measures", key="results.open", on_change="rerun")
     if not box.open:
         return
     answer = Compared.of(comparison)
@@ -120,16 +121,17 @@ def table(comparison: Comparison) -> None:
         column_config=columns,
         placeholder="–",
         key="results",
-        alt="Status, account and metrics of every mechanism",
+        alt="Status, privacy loss and measures of every mechanism",
     )
     box.caption(
-        f"Means over {comparison.settings.trials} draws; click a heading to sort. A dash means "
-        "the measure does not apply: only a subspace is released."
+        f"Each number is the mean of {comparison.settings.trials} simulated releases; click a "
+        "heading to sort. A dash means that the measure does not apply, because only a subspace is "
+        "released."
     )
 
 
 def not_run(comparison: Comparison) -> None:
-    """Say which mechanisms cannot run here, and why."""
+    """State which mechanisms cannot run here, and why."""
     for item in comparison.skipped:
         name = parse_variant(item.mechanism).label
         st.caption(plain(f"Not run: {name}, because {item.reason}."))

@@ -1,7 +1,7 @@
-"""What stands between the network and Streamlit, and what a server does by itself.
+"""The guard between the network and Streamlit, and the server's own tasks.
 
-app.py hands both to Streamlit's ASGI application. A browser edition has no server, and no use for
-this file.
+app.py passes both to Streamlit's ASGI application. A browser edition has no server, and does not
+need this file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from pages.ui import first_picture, hearing, limits, menu
 
 LOG = logging.getLogger("uvicorn.error")
 
-# Streamlit's charts compile their specifications, and its page carries scripts and styles.
+# Allow eval and inline code: Streamlit's charts compile code, and its page has inline scripts.
 CONTENT = (
     "default-src 'self'; script-src 'self' blob: 'unsafe-eval' 'wasm-unsafe-eval' 'unsafe-inline'; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
@@ -57,17 +57,17 @@ HEADERS = (
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 )
 FOREIGN = (
-    "dpviz answers to localhost and to the names that DPVIZ_HOSTS has: docs/deploy.md tells how to "
-    "set it."
+    "dpviz answers only to localhost and to the names in DPVIZ_HOSTS. docs/deploy.md explains how "
+    "to set DPVIZ_HOSTS."
 )
 FAR = (
-    "dpviz serves the machine that it runs on only, until DPVIZ_HOSTS has the name it is reached "
-    "by: docs/deploy.md tells how to set it."
+    "dpviz serves only its own machine until DPVIZ_HOSTS has the server's name. docs/deploy.md "
+    "explains how to set DPVIZ_HOSTS."
 )
 HEALTH, METRICS, UPLOAD = "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file"
 
 DOWNLOADS = "streamlit.runtime.backend_operation_handler"
-"""Logger of what writes a file when its button is pressed."""
+"""Logger of the code that creates a file on a button press."""
 
 _READING = ("GET", "HEAD", "OPTIONS", "DELETE")
 _EVERYWHERE = ("0.0.0.0", "::")
@@ -75,31 +75,31 @@ _TOLD = 20
 _NO_MESSAGE = 1003
 
 GRACE = 120.0
-"""Seconds that somebody who left may take to come back; Streamlit's own limit may be shorter."""
-# Of all that somebody left, what hangs in circles is found when this much of the grace is over.
+"""Seconds in which a visitor who left may come back; Streamlit's own limit may be shorter."""
+# Collect cyclic garbage of departed visitors 12 times per grace period.
 _LOOKS = 12
-# Uvicorn waits for every request that is under way, however slowly it comes.
+# Uvicorn waits for every open request when it stops, however slow, so limit the wait.
 _ENDING = 1.5
 
 
 class Uploads:
-    """The meter of what is uploaded: what Streamlit holds, and what is on its way."""
+    """Count uploaded bytes: those that Streamlit holds, and those that are arriving."""
 
     def __init__(self) -> None:
         self._coming: Counter[str] = Counter()
 
     def room(self, session: str) -> int:
-        """Return how many bytes more a session may send."""
-        stored = runtime.get_instance().uploaded_file_mgr.file_storage
-        held = Counter(self._coming)
-        for one, files in list(stored.items()):
-            held[one] += sum(len(file.data) for file in list(files.values()))
+        """Return how many more bytes a session may send."""
+        files_by_session = runtime.get_instance().uploaded_file_mgr.file_storage
+        sizes = Counter(self._coming)
+        for one, files in list(files_by_session.items()):
+            sizes[one] += sum(len(file.data) for file in list(files.values()))
         own = st.get_option("server.maxUploadSize") * 2**20
-        return int(min(own - held[session], limits.caps().held - held.total()))
+        return int(min(own - sizes[session], limits.caps().held - sizes.total()))
 
     @contextmanager
     def coming(self, session: str, receive: Receive) -> Iterator[Receive]:
-        """Count a body while it is received, and break off where there is no room for more."""
+        """Count a body while it is received, and stop if there is no space for more."""
         size = 0
 
         async def counted() -> Message:
@@ -121,16 +121,16 @@ class Uploads:
 
 
 def no_room() -> str:
-    """Return why an upload is refused that is too much."""
+    """Return why an upload that is too large is refused."""
     own = st.get_option("server.maxUploadSize")
     return (
-        f"There is no room for this file: one visitor may have {own:,} MB on this server, and all "
-        f"together {limits.caps().held // 2**20:,} MB."
+        f"This file does not fit into the server's storage. One visitor may store {own:,} MB on "
+        f"this server, and all visitors together {limits.caps().held // 2**20:,} MB."
     )
 
 
 def _speaks(frame: bytes | None) -> bool:
-    """Return whether a frame is a message as a browser sends it: bytes that can be read."""
+    """Return whether a frame is a valid message of a browser, which means readable bytes."""
     if frame is None:
         return False
     try:
@@ -141,7 +141,7 @@ def _speaks(frame: bytes | None) -> bool:
 
 
 class Guard:
-    """ASGI middleware: who may ask for what, before any of it reaches Streamlit.
+    """ASGI middleware that decides which requests are allowed, before they reach Streamlit.
 
     Parameters
     ----------
@@ -155,56 +155,56 @@ class Guard:
         self._told: set[tuple[str, str]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer what is refused, and hand on the rest."""
+        """Answer refused requests, and pass on allowed requests."""
         if scope["type"] == "lifespan":
             await self._start(scope, receive, send)
             return
 
-        answered = left = mute = False
+        has_answer = has_left = mute = False
 
         async def received() -> Message:
             nonlocal mute
             message = await receive()
             if message["type"] == "websocket.receive" and not _speaks(message.get("bytes")):
-                # to Streamlit it hangs up: a text ends there with a traceback, other bytes with one
-                # in the log
+                # Pretend to Streamlit that the browser has left. Otherwise a text message or
+                # unknown bytes would end with a traceback.
                 mute = True
                 return {"type": "websocket.disconnect", "code": _NO_MESSAGE}
             return message
 
         async def sent(message: Message) -> None:
-            nonlocal answered, left
+            nonlocal has_answer, has_left
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                answered = True
+                has_answer = True
                 message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
             try:
                 await send(message)
             except OSError:
-                left = True
+                has_left = True
                 raise
 
-        refused = self._refused(scope)
-        if refused is not None:
-            await _refuse(refused, scope, receive, sent)
+        reason = self._refusal(scope)
+        if reason is not None:
+            await _refuse(reason, scope, receive, sent)
             return
         try:
             await self._pass(scope, received, sent)
             if mute:
                 await send({"type": "websocket.close", "code": _NO_MESSAGE})
         except ClientDisconnect:
-            return  # a body was cut: nobody is there to be answered, and nothing is to be mended
+            return  # The client ended its request, so nobody waits for an answer.
         except Exception as error:
-            # of a visitor who left while being told something Streamlit takes leave once more
-            if left and scope["type"] == "websocket" and isinstance(error, RuntimeError):
+            # Ignore this error: Streamlit closes a connection twice if the visitor leaves early.
+            if has_left and scope["type"] == "websocket" and isinstance(error, RuntimeError):
                 return
-            if scope["type"] == "http" and not answered:
+            if scope["type"] == "http" and not has_answer:
                 await PlainTextResponse("Internal Server Error\n", 500)(scope, receive, sent)
             raise
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on to Streamlit what may reach it."""
-        # It would compare an origin that it does not know with the machine's own addresses, and
-        # look them up outside: what comes this far needs no second look.
+        """Pass allowed requests on to Streamlit."""
+        # Remove the origin, which is already checked here. Streamlit would look up this machine's
+        # outside address to compare an unknown origin with it.
         headers = [(name, value) for name, value in scope["headers"] if name != b"origin"]
         scope = {**scope, "headers": headers}
         if scope["type"] == "http" and scope["path"] == f"{_base()}/{_first()}":
@@ -219,11 +219,11 @@ class Guard:
         if not _stores(scope):
             await self._app(scope, receive, send)
             return
-        with self._uploads.coming(_session(scope), receive) as counted:
-            await self._app(scope, counted, send)
+        with self._uploads.coming(_session(scope), receive) as body:
+            await self._app(scope, body, send)
 
     async def _start(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Start, unless the environment says what cannot be."""
+        """Start the server, unless the environment has invalid settings."""
         try:
             limits.caps()
         except DpvizError as error:
@@ -232,18 +232,18 @@ class Guard:
             return
         await self._app(scope, receive, send)
 
-    def _refused(self, scope: Scope) -> HTTPException | None:
-        """Return why a request is refused, if it is."""
+    def _refusal(self, scope: Scope) -> HTTPException | None:
+        """Return why a request is refused, or None."""
         path = scope["path"]
-        if path == f"{_base()}{HEALTH}":  # who looks after a machine knows it by names of their own
+        if path == f"{_base()}{HEALTH}":  # Monitors may use other host names for the server.
             return None
         if not _near(scope):
             return HTTPException(403, FAR)
-        host = ", ".join(_given(scope, b"host"))  # of several none is known
-        if not _known(host):
+        host = ", ".join(_header(scope, b"host"))  # Several host headers never match a known name.
+        if not _may_reach(host):
             self._tell("name", host)
             return HTTPException(421, FOREIGN)
-        for origin in _given(scope, b"origin"):
+        for origin in _header(scope, b"origin"):
             if not _same(origin, host):
                 self._tell("origin", origin)
                 return HTTPException(403, FOREIGN)
@@ -254,23 +254,23 @@ class Guard:
         return None
 
     def _unwelcome(self, scope: Scope) -> HTTPException | None:
-        """Return why an upload is refused before any of it is read, if it is."""
+        """Return why an upload is refused before any of it is read, or None."""
         session = _session(scope)
         if not limits.caps().uploads:
             return HTTPException(403, "Uploads are switched off on this server.")
         if not limits.sessions().admitted(session):
-            return HTTPException(403, "Nobody is here for whom this file could be kept.")
-        lengths = [int(one) for one in _given(scope, b"content-length") if one.isdecimal()]
+            return HTTPException(403, "This file belongs to no open session, so it was not stored.")
+        lengths = [int(one) for one in _header(scope, b"content-length") if one.isdecimal()]
         if max(lengths, default=0) > self._uploads.room(session):
             return HTTPException(413, no_room())
         return None
 
-    def _tell(self, what: str, given: str) -> None:
-        """Say once in the log what was refused: to a browser it only looks like silence."""
-        if (what, given) not in self._told and len(self._told) < _TOLD:
-            self._told.add((what, given))
-            LOG.warning("dpviz: refused the %s %r; DPVIZ_HOSTS has the names it may have",
-                        what, printable(given))  # fmt: skip
+    def _tell(self, what: str, value: str) -> None:
+        """Log once what was refused, because the browser shows no message."""
+        if (what, value) not in self._told and len(self._told) < _TOLD:
+            self._told.add((what, value))
+            LOG.warning("dpviz: refused the %s %r; DPVIZ_HOSTS lists allowed names",
+                        what, printable(value))  # fmt: skip
 
 
 async def _refuse(why: HTTPException, scope: Scope, receive: Receive, send: Send) -> None:
@@ -278,24 +278,24 @@ async def _refuse(why: HTTPException, scope: Scope, receive: Receive, send: Send
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": why.detail})
         return
-    # a body that nobody reads ends with the connection
+    # Close the connection, because nobody reads the rest of the request's body.
     answer = PlainTextResponse(f"{why.detail}\n", why.status_code, {"connection": "close"})
     await answer(scope, receive, send)
 
 
 def _base() -> str:
-    """Return the path that the dashboard lives under, with a slash before it, or nothing."""
+    """Return the dashboard's base path with a slash before it, or an empty text."""
     inside = st.get_option("server.baseUrlPath").strip("/")
     return f"/{inside}" if inside else ""
 
 
 def _first() -> str:
-    """Return the name of the first page, which Streamlit knows by the bare address alone."""
+    """Return the name of the first page, which Streamlit serves only at the bare address."""
     return next(info.path.stem for info in menu.infos() if info.first)
 
 
-def _given(scope: Scope, header: bytes) -> list[str]:
-    """Return all that a request says under one header."""
+def _header(scope: Scope, header: bytes) -> list[str]:
+    """Return all values of one header of a request."""
     return [value.decode("latin-1") for name, value in scope["headers"] if name == header]
 
 
@@ -309,15 +309,15 @@ def _session(scope: Scope) -> str:
 
 
 def _near(scope: Scope) -> bool:
-    """Return whether somebody asks from this machine, or this server is there for others too."""
+    """Return whether a request comes from this machine, or the server is open to other machines."""
     caps, client = limits.caps(), scope.get("client")
     bound = st.get_option("server.address")
-    opened = caps.public or bool(caps.hosts) or not (bound is None or _loopback(bound))
-    return opened or client is None or _loopback(client[0])
+    is_open = caps.public or bool(caps.hosts) or not (bound is None or _loopback(bound))
+    return is_open or client is None or _loopback(client[0])
 
 
-def _known(host: str) -> bool:
-    """Return whether a server may be reached by a name."""
+def _may_reach(host: str) -> bool:
+    """Return whether a server may be reached under a name."""
     name = _name(f"//{host}")
     if name is None:
         return False
@@ -325,7 +325,7 @@ def _known(host: str) -> bool:
 
 
 def _same(origin: str, host: str) -> bool:
-    """Return whether a page may speak to this server: its own, or one of a name in the list."""
+    """Return whether a page may talk to this server: its own page, or one with a listed name."""
     name = _name(origin)
     if name is None:
         return False
@@ -338,9 +338,9 @@ def _same(origin: str, host: str) -> bool:
 def _own_names() -> Iterator[str]:
     yield from limits.caps().hosts
     for option in ("server.address", "browser.serverAddress"):
-        given = (st.get_option(option) or "").lower()
-        if given not in ("", "localhost", *_EVERYWHERE):
-            yield _name(f"//{given}") or given
+        name = (st.get_option(option) or "").lower()
+        if name not in ("", "localhost", *_EVERYWHERE):
+            yield _name(f"//{name}") or name
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -350,44 +350,44 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def _name(address: str) -> str | None:
-    """Return the host of an address in lower case, or None where it has none."""
+    """Return the host of an address in lower case, or None."""
     try:
-        found = urlsplit(address)
-        _ = found.port
+        parts = urlsplit(address)
+        _ = parts.port
     except ValueError:
         return None
-    return (found.hostname or "").rstrip(".") or None
+    return (parts.hostname or "").rstrip(".") or None
 
 
 def _loopback(name: str) -> bool:
-    """Return whether a name or a number is this machine's own, seen from within."""
+    """Return whether a name or an address is this machine's own loopback."""
     if name == "localhost":
         return True
     try:
         number = ipaddress.ip_address(name)
     except ValueError:
         return False
-    mapped = getattr(number, "ipv4_mapped", None)
-    return (mapped or number).is_loopback
+    inner = getattr(number, "ipv4_mapped", None)
+    return (inner or number).is_loopback
 
 
 _FIRST_PAGE = ("pages.ui.shell", "pages.ui.sections", "pages.ui.take", "scipy.optimize")
-"""What Explore and its draws import, a quarter of a second of it beside the shell."""
+"""Modules that Explore and its simulation import: a quarter of a second without the shell."""
 
 
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
-    """Make ready, say where the server is, and look after what visitors leave."""
+    """Prepare the server, announce its address, and clean up after visitors."""
     share_heaps()
     warm()
     logging.getLogger(DOWNLOADS).addFilter(_worth_telling)
     hearing.begin()
-    for name in _FIRST_PAGE:  # or the first visitors would wait for it,
+    for name in _FIRST_PAGE:  # Import now; otherwise the first visitors would wait.
         import_module(name)
-    first_picture.page(b"")  # and for what ships
+    first_picture.page(b"")  # This call loads the shipped data before the first visit.
     gc.collect()
-    gc.freeze()  # what is imported stays: no later look goes through it
-    gc.enable()  # again; app.py says why not before
+    gc.freeze()  # Imported objects are never freed, so never scan them again.
+    gc.enable()  # app.py disabled the garbage collector until now.
     _end_soon()
     _announce()
     tending = asyncio.create_task(_tend())
@@ -396,37 +396,37 @@ async def lifespan(app: st.App) -> AsyncIterator[None]:
 
 
 def _worth_telling(record: logging.LogRecord) -> bool:
-    """Return whether a download failed, and was not asked for of a page that has run again since.
+    """Return whether a download failed for another reason than a new run of its page.
 
-    Streamlit writes a traceback for both, and tells the browser of both.
+    Streamlit logs a traceback in both cases, and reports both to the browser.
     """
     error = record.exc_info[1] if record.exc_info else None
-    overtaken = isinstance(error, MediaFileStorageError) and str(error).endswith(" not found")
-    return not overtaken or error.__cause__ is not None
+    late = isinstance(error, MediaFileStorageError) and str(error).endswith(" not found")
+    return not late or error.__cause__ is not None
 
 
 async def _tend() -> None:
-    """Drop what belongs to those who have left, also while nobody asks for anything."""
-    # Streamlit forgets who does not come back, and what they uploaded once anybody looks.
+    """Drop the data of departed visitors, even while no requests arrive."""
+    # Streamlit drops lost sessions and their uploads only when its list of sessions is read.
     grace = min(GRACE, 0.8 * st.get_option("server.disconnectedSessionTTL"))
     here, collect = runtime.get_instance(), 0
     while True:
         await asyncio.sleep(grace / _LOOKS)
-        # of those that never ran no page has told; each holds an event loop, which is three files
-        held = [one.session.id for one in here._session_mgr.list_sessions()]
+        # List sessions that never ran: no page reports them, and each event loop uses three files.
+        sessions_here = [one.session.id for one in here._session_mgr.list_sessions()]
         now = time.monotonic()
-        for session in limits.sessions().leaving(here.is_active_session, now, grace, held):
+        for session in limits.sessions().leaving(here.is_active_session, now, grace, sessions_here):
             here.close_session(session)
-            collect = 2  # what has gone lets go of the last of it a little later
+            collect = 2  # Collect twice: the last objects are freed a bit later.
         if collect:
             collect -= 1
             give_back()
             if limits.sessions().empty:
-                gc.freeze()  # all that is left belongs to nobody
+                gc.freeze()  # The remaining objects belong to no visitor.
 
 
 def _end_soon() -> None:
-    """Let the signals that end the server end it also while a request hangs."""
+    """Let the signals that end the server end it even if a request hangs."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -442,15 +442,15 @@ def _end_soon() -> None:
 
 
 def _announce() -> None:
-    """Say where the server is, and open a browser there if it may."""
-    named, bound = st.get_option("browser.serverAddress"), st.get_option("server.address")
-    if named == "localhost" and bound not in (None, *_EVERYWHERE):
-        named = f"[{bound}]" if ":" in bound else bound
+    """Print the server's address, and open this address in a browser if allowed."""
+    host, bound = st.get_option("browser.serverAddress"), st.get_option("server.address")
+    if host == "localhost" and bound not in (None, *_EVERYWHERE):
+        host = f"[{bound}]" if ":" in bound else bound
     secure = "s" if st.get_option("server.sslCertFile") else ""
-    address = f"http{secure}://{named}:{st.get_option('server.port')}{_base()}"
+    address = f"http{secure}://{host}:{st.get_option('server.port')}{_base()}"
     print(f"dpviz: {address}", flush=True)
     if limits.caps().release and not can_release():
-        print(f"dpviz: no page Release, as {NO_OPENDP}", flush=True)
+        print(f"dpviz: the page Release is off, as {NO_OPENDP}", flush=True)
     if not st.get_option("server.headless"):
         asyncio.get_running_loop().run_in_executor(None, webbrowser.open, address)
 

@@ -1,4 +1,4 @@
-"""The frame around every page: navigation, the shared sidebar, the table in use."""
+"""The frame around every page: navigation, the shared sidebar, the current table."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ from pages.ui.menu import PageInfo, info_of, infos
 from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
 
-# A letter of the reader's own fonts: browsers would fetch a Material icon from another host.
+# Use a letter from the reader's fonts: a Material icon would be fetched from another host.
 TAB_ICON = "🔍"
 
 
-# Runs a page again that was open while its server was restarted; the link says what was set. And
-# a page that adds its settings to the menu's address makes no step of history of it. And a button
-# beside a command copies it.
+# This component runs an open page again after its server restarts; the link holds the settings. It
+# prevents a history step when a page adds settings to an address, and makes copy buttons work.
 _WINDOW = st.components.v2.component(
     "dpviz_window",
     js="".join(
@@ -52,11 +51,11 @@ _FOLLOWING: ContextVar[list[Callable[[], None]]] = ContextVar("following")
 
 def menu() -> dict[str, list[StreamlitPage]]:
     """Return every page under its heading, in the order of the menu."""
-    found: dict[str, list[StreamlitPage]] = {}
+    groups: dict[str, list[StreamlitPage]] = {}
     for info in infos():
         if not info.releases or no_releases() is None:
-            found.setdefault(info.group, []).append(_page(info))
-    return found
+            groups.setdefault(info.group, []).append(_page(info))
+    return groups
 
 
 def _page(info: PageInfo) -> StreamlitPage:
@@ -64,20 +63,20 @@ def _page(info: PageInfo) -> StreamlitPage:
 
 
 def no_releases() -> str | None:
-    """Return why no real release can be made here, if none can."""
+    """Return why no real release can be made here, or None."""
     if not limits.caps().release:
-        return "Releases are switched off here."
-    # a browser has its own sentence, on the page
+        return "Releases are switched off on this server."
+    # Give no reason in the browser edition, because its page already explains the reason.
     return None if can_release() or in_browser() else f"{NO_OPENDP[:1].upper()}{NO_OPENDP[1:]}."
 
 
 def page(title: str) -> StreamlitPage:
-    """Return the page with a title."""
+    """Return the page with the given title."""
     return _page(info_of(title))
 
 
 def run() -> None:
-    """Draw the whole app: called by app.py and by nothing else."""
+    """Draw the whole app; only app.py calls this function."""
     state.start()
     hearing.taken()
     with limits.turn():
@@ -85,13 +84,16 @@ def run() -> None:
 
 
 def _run() -> None:
-    page = st.navigation(menu(), position="top")
+    pages = menu()
+    page = st.navigation(pages, position="top")
     info = info_of(page.title)
-    st.html(f"<style>{looks.FRAME}</style>")
+    heading = len(pages[""]) + [*pages].index(info.group)
+    here = f'[data-testid="stTopNav"] > :nth-child({heading}) > [data-testid="stTopNavSection"]'
+    st.html(f"<style>{looks.FRAME}{here} {{ {looks.HERE} }}</style>")
     limits.enter()
     st.session_state[state.PAGE] = page.title
     examples.visit(page.title)
-    # A page of its own settings is not held up by a table that it does not show.
+    # A page with its own settings does not show the loaded table, so it must not wait for it.
     current = Current(state.settings(), None, (), None) if info.own_settings else loading.load()
     loading.clamp(current)
     if not info.own_settings:
@@ -102,8 +104,9 @@ def _run() -> None:
             table=sidebar.table_choice,
             upload=lambda: sidebar.upload(current, own_reading=info.own_reading),
             unused=info.unread,
+            about=info.about,
         )
-        if not info.own_reading:  # a release has all its settings on its page
+        if not info.own_reading:  # The Release page has its own settings for reading a table.
             with st.sidebar:
                 sidebar.draw()
     token = _CURRENT.set(
@@ -113,7 +116,7 @@ def _run() -> None:
     _FOLLOWING.set(following)
     try:
         st.html(looks.STYLE + copying.STYLE)
-        # in a box of their own: what comes and goes here must not close what is open below
+        # Show notices in their own container: if they change, open elements below must not close.
         with st.container():
             _notices(current, info)
         _notes(current, info)
@@ -129,26 +132,26 @@ def _run() -> None:
     finally:
         _CURRENT.reset(token)
     state.write_link()
-    # What a page sends after itself, such as frames to scrub through, holds up nothing of it.
+    # Run these functions after the page is drawn, so that they do not delay it.
     with guard(), limits.looking_up():
         for act in following:
             act()
 
 
 def follow(act: Callable[[], None]) -> None:
-    """Let a page do something once all of it is drawn."""
+    """Let a page run a function after the whole page is drawn."""
     _FOLLOWING.get().append(act)
 
 
 def through_entry() -> Current:
-    """Return what this page is about; enter through app.py first if need be.
+    """Return the settings and table of this page; run app.py first if necessary.
 
     On a fresh server Streamlit runs a page's file by itself until
     ``st.navigation`` has run once in the process.
     """
     current = _CURRENT.get()
     if current is None:
-        # Else the tab shows the page's own icon, which browsers fetch from another host.
+        # Without this icon, the tab shows Streamlit's icon, which browsers fetch from another host.
         st.set_page_config(page_icon=TAB_ICON)
         st.navigation(menu())
         st.rerun()
@@ -156,7 +159,7 @@ def through_entry() -> Current:
 
 
 def _check(current: Current, page: PageInfo) -> None:
-    """Draw the check of an uploaded table, or the way on from a file that cannot be used."""
+    """Draw the check of an uploaded table, or other ways to read an unusable file."""
     if state.get("table") != UPLOAD:
         return
     raw, encoding = None, ""
@@ -171,8 +174,8 @@ def _check(current: Current, page: PageInfo) -> None:
         if current.prepared is not None:
             delta = current.prepared.budget(state.settings()).delta
             few = too_few_rows(delta, current.prepared.n)
-        shown = current.prepared
-        quiet = page.first and shown is not None and board.publishable(shown)
+        rows = current.prepared
+        quiet = page.first and rows is not None and board.publishable(rows)
         check.step(raw, current.problem, few, quiet=quiet, folded=page.answers_first)
     if current.problem is not None:
         check.unusable(encoding)
@@ -186,24 +189,24 @@ def _notices(current: Current, page: PageInfo) -> None:
 
 
 def _notes(current: Current, page: PageInfo) -> None:
-    """Say what the epsilon and the delta mean where they stand; the board says it itself."""
-    note, said = epsilon_note(state.get("epsilon")), delta_warning(current)
+    """Explain the current epsilon and delta; the page with the comparison figure does so itself."""
+    note, warning = epsilon_note(state.get("epsilon")), delta_warning(current)
     with st.container(key="notes"):
         if not (page.first or page.own_settings):
             if note is not None:
                 st.info(note, icon=":material/shield:")
-            if said is not None:
-                st.warning(said, icon=":material/shield:")
+            if warning is not None:
+                st.warning(warning, icon=":material/shield:")
 
 
 def delta_warning(current: Current) -> str | None:
-    """Return what is to be warned of in the delta in use, if anything is."""
-    said, warns = _delta_note(current)
-    return said if warns else None
+    """Return the warning about the current delta, or None."""
+    text, warns = _delta_note(current)
+    return text if warns else None
 
 
 def _delta_note(current: Current) -> tuple[str, bool]:
-    """Return what delta means for the table, and whether that is a warning."""
+    """Return the meaning of delta for the table, and whether this is a warning."""
     if current.prepared is None:
         return "", False
     return delta_note(current.prepared.budget(state.settings()).delta, current.prepared.n)

@@ -1,4 +1,4 @@
-// Opens the evidence of a promise below its shelf, and tells the page what evidence leads to.
+// Opens a promise's evidence below its group, and reports button presses to the page.
 export default function ({ parentElement, data, setTriggerValue }) {
   let mine = parentElement.dpvizShelves;
   if (!mine) {
@@ -16,7 +16,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   if (mine.data !== data) {
     mine.data = data;
     mine.root.innerHTML = data;
-    show(mine, mine.open); // a setting that changed leaves open what was open
+    show(mine, mine.open); // The evidence stays open if a setting changes.
   }
 }
 

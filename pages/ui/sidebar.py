@@ -1,4 +1,4 @@
-"""The sidebar: settings that are advanced, the choice of a table, and an upload's questions."""
+"""The sidebar: advanced settings, the choice of a table, and an upload's questions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pages.ui.loading import Current
 from pages.ui.state import UPLOAD
 from pages.ui.texts import plain
 
-# Options with a widget of their own; every other declared one is drawn by kind.
+# These options need a special widget; every other option gets the usual widget of its type.
 _DRAWN_APART = {
     "table", "label", "bounds", "mechanisms", "row_bound", "allocation", "directions", "epsilon",
     "delta", "k",
 }  # fmt: skip
 
 
-# Headings of the sidebar, and the group of options under each.
+# Each heading of the sidebar, with the group of options that is shown below it.
 _GROUPS = {
     "Neighbours": "Privacy", "Draws": "Mechanisms", "Shares": "Precision",
     "Preparation": "Preparation",
@@ -38,20 +38,20 @@ _GROUPS = {
 _WHERE_IT_STAYS = (
     UPLOADS_STAY
     if in_browser()
-    else "The file stays in this session's memory on the server that runs dpviz (a large upload "
-    "may pass through a temporary file there) and goes when the session ends."
+    else "The file stays in this session's memory on the server that runs dpviz and is deleted "
+    "when the session ends. A large upload may pass through a temporary file there."
 )
 
 
 def draw() -> None:
-    """Draw what is advanced, grouped and closed; shares only of what is paid for."""
+    """Draw advanced settings in closed groups; shares only for steps that use budget."""
     private = state.settings().private_shares
-    unpaid = {f"{step}_share" for step in STEPS if step not in private}
+    public_shares = {f"{step}_share" for step in STEPS if step not in private}
     for heading, group in _GROUPS.items():
         names = [
             name
             for name, param in params_of(Settings).items()
-            if param.group == group and name not in _DRAWN_APART and name not in unpaid
+            if param.group == group and name not in _DRAWN_APART and name not in public_shares
         ]
         if names:
             with st.expander(heading):
@@ -64,7 +64,7 @@ def draw() -> None:
         icon=":material/restart_alt:",
         on_click=state.reset,
         key="reset",
-        help="Every setting but the table.",
+        help="Resets every setting except the table.",
     )
 
 
@@ -85,20 +85,20 @@ def table_choice() -> None:
 
 
 def upload(current: Current, *, own_reading: bool = False) -> None:
-    """Draw the upload, and what an upload asks.
+    """Draw the upload of a table, and its questions.
 
     Parameters
     ----------
     current : Current
     own_reading : bool
-        Whether the page reads the file in a way of its own, and asks for it itself.
+        Whether the page reads the file itself, and asks its own questions.
     """
 
     def arrived() -> None:
-        # Kept apart from the widget, which is gone on pages that do not draw it.
+        # Store the file separately from its upload widget, which only some pages show.
         before, file = st.session_state.get("file"), state.file_of("upload")
         st.session_state["file"] = file
-        # drawn anew on another page, the widget tells of the same file once more
+        # The widget reports the same file again when another page shows it; ignore this report.
         if file is not None and (before is None or before.file_id != file.file_id):
             state.put("table", UPLOAD)
             st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
@@ -109,15 +109,15 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
                 state.put(name, plain_value)
 
     if not limits.caps().uploads:
-        st.caption("This server takes no uploads.")
+        st.caption("This server does not accept uploads.")
         return
     st.file_uploader(
         "Upload a table",
         key="upload",
         on_change=state.on_change(arrived),
-        help="CSV, Excel, Parquet, SPSS, Stata or JSON, or one of them in a zip. "
-        f"{_WHERE_IT_STAYS} Pages "
-        "write 1,234.5 in sentences, 1234.5 in tables and files, and dates as 2024-01-31.",
+        help="A CSV, Excel, Parquet, SPSS, Stata or JSON file, or a zip with one such file. "
+        f"{_WHERE_IT_STAYS} Pages write 1,234.5 in sentences, 1234.5 in tables and files, and "
+        "dates as 2024-01-31.",
     )
     file = st.session_state.get("file")
     if state.get("table") != UPLOAD or file is None:
@@ -128,7 +128,7 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
         return
     try:
         raw = loading.uploaded_raw()
-    except DpvizError:  # said on the page; one of these may be what it asks for
+    except DpvizError:  # The page shows the error; these options may fix it.
         setting("decimal")
         setting("encoding")
         if state.get("sheet"):
@@ -143,11 +143,11 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     if own_reading:
         return
     st.text_input(
-        "Name in pages and files",
+        "Name of the table in pages and files",
         key="upload.name",
         placeholder="table",
         persist_state="session",
-        help="What boards, reports and cards call the table; they never carry your file's name.",
+        help="Boards, reports and cards use this name, never your file's name.",
     )
     if current.prepared is not None and len(current.prepared.table.columns) >= state.MAX_FEATURES:
         st.caption(

@@ -1,4 +1,4 @@
-"""Spending: which ledger pays, what it costs, one confirmation, and all that came of it."""
+"""Spending: the ledger, the cost, one confirmation, and the results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from pages.ui.texts import plain
 
 PARAMS = params_of(LedgerOptions)
 NEW = "a new ledger ..."
-# What the session holds: what was looked at and waits for a confirmation, what was confirmed,
-# what came of it, and what went wrong. Each is plain data.
+# These session keys store a cost that awaits confirmation, a confirmed order, its result, and
+# errors. Each value is plain data.
 ASKED, PENDING, SENT = "release.asked", "release.pending", "release.sent"
 CAME, WRONG, REFUSED = "release.came", "release.wrong", "release.refused"
 SHOWN = "release.shown"
@@ -33,18 +33,18 @@ SHOWN = "release.shown"
 
 @dataclass(frozen=True)
 class Order:
-    """What the form asks for.
+    """Order of a release that the form describes.
 
     Attributes
     ----------
     asked : mapping of str to str
-        Everything that was stated; where it changes a confirmation is void.
+        All stated values; a change of any value cancels the confirmation.
     plan : callable
-        From a relation and accepted words: what it would cost. Spends nothing.
+        Function that returns the cost for a relation and accepted words, without using budget.
     make : callable
-        From a relation, accepted words, a ledger and a token: makes the release.
+        Function that makes the release for a relation, accepted words, a ledger and a token.
     elsewhere : callable
-        From a ledger: a sentence where others pay for the same table.
+        Function that returns a sentence for a ledger, if other ledgers record the same table.
     """
 
     asked: Mapping[str, str]
@@ -54,61 +54,61 @@ class Order:
 
 
 def ledger() -> str | None:
-    """Draw which ledger pays and what is left of it; return its name if it can be read."""
+    """Draw the choice of ledger and its remaining budget; return its name if it can be read."""
     name = _choose()
     if name is None:
         _make()
         return None
-    found = Ledger(ledger_named(name))
+    book = Ledger(ledger_named(name))
     try:
-        contents, kept = found.read(), found.kept()
+        contents, files = book.read(), book.kept()
     except DpvizError as error:
         say_error(error)
         return None
     _stands(contents)
-    with st.popover("Lines of this ledger", icon=":material/receipt_long:"):
-        st.dataframe(_lines(contents, kept), hide_index=True, alt="Lines of the ledger")
+    with st.popover("Entries of this ledger", icon=":material/receipt_long:"):
+        st.dataframe(_lines(contents, files), hide_index=True, alt="Entries of the ledger")
     return name
 
 
-def confirmed(wanted: Order, name: str) -> None:
-    """Draw the two steps to a release."""
-    found = Ledger(ledger_named(name))
-    # it stays where it is: a double click on it never meets the button that spends
-    st.button("Show what it costs", key="release.look", on_click=_ask, width="stretch")
+def confirmed(order: Order, name: str) -> None:
+    """Draw the two steps that lead to a release."""
+    book = Ledger(ledger_named(name))
+    # This button stays in place, so that a double click never hits the button that uses budget.
+    st.button("Show the privacy cost", key="release.look", on_click=_ask, width="stretch")
     with guard():
-        _look(wanted, name, found, found.read())
+        _look(order, name, book, book.read())
     wrong = st.session_state.get(WRONG)
-    if wrong is not None and wrong["of"] == _of(wanted, name):
+    if wrong is not None and wrong["of"] == _of(order, name):
         say_error(wrong["said"])
 
 
 def releases(name: str) -> None:
-    """Draw the releases of a ledger, the last one first."""
-    found = Ledger(ledger_named(name))
+    """Draw the releases of a ledger, with the most recent release first."""
+    book = Ledger(ledger_named(name))
     with guard():
-        contents = found.read()
+        contents = book.read()
         if contents.spends:
-            _releases(found, contents, found.kept())
+            _releases(book, contents, book.kept())
 
 
 # --- the ledger --------------------------------------------------------------------------------
 
 
 def _choose() -> str | None:
-    """Draw the choice of a ledger; the one last written comes first."""
+    """Draw the choice of a ledger, with the most recently written ledger first."""
     names = ledger_names()
     if st.session_state.get("release.ledger") not in (*names, NEW):
         st.session_state.pop("release.ledger", None)
-    picked = st.selectbox(
+    choice = st.selectbox(
         "Ledger",
         [*names, NEW],
         key="release.ledger",
         persist_state="session",
-        help="What has been spent on one table, and how much may be. It is a file on this "
-        "machine; dpviz ledger shows and checks it.",
+        help="Record of one table's budget: what releases may use, and what they have used. The "
+        "ledger is a file on this machine; the command dpviz ledger shows and checks the file.",
     )
-    return None if picked == NEW else str(picked)
+    return None if choice == NEW else str(choice)
 
 
 def _make() -> None:
@@ -127,13 +127,13 @@ def _make() -> None:
             help=PARAMS["limit"].help,
             persist_state="session",
         )
-        # what is declared is what the ledger counts, until somebody picks another here
+        # The ledger counts the declared unit of privacy, unless the user chooses another unit here.
         bound = None if state.get("person") else state.get("rows_a_person")
-        declared = str(unit.protected()), PARAMS["rows_a_person"].format(bound)
-        if st.session_state.get("release.new.declared") != declared:
-            st.session_state["release.new.declared"] = declared
-            for name, said in zip(("unit", "rows_a_person"), declared, strict=True):
-                st.session_state[f"release.new.{name}"] = said
+        unit_texts = str(unit.protected()), PARAMS["rows_a_person"].format(bound)
+        if st.session_state.get("release.new.declared") != unit_texts:
+            st.session_state["release.new.declared"] = unit_texts
+            for name, text in zip(("unit", "rows_a_person"), unit_texts, strict=True):
+                st.session_state[f"release.new.{name}"] = text
         for name in ("relation", "unit", "account"):
             st.selectbox(
                 PARAMS[name].label,
@@ -150,7 +150,7 @@ def _make() -> None:
                 help=PARAMS[name].help,
                 persist_state="session",
             )
-        st.caption("None of this can be changed afterwards.")
+        st.caption("These settings of the ledger cannot be changed afterwards.")
         st.button("Make the ledger", key="release.new.make", type="primary", on_click=_create)
         if REFUSED in st.session_state:
             say_error(st.session_state[REFUSED])
@@ -160,21 +160,21 @@ def _make() -> None:
 
 
 def _create() -> None:
-    """Make the ledger that the form describes; a callback, which runs before the page does."""
+    """Create the ledger that the form describes, in a callback before the page runs."""
     st.session_state.pop(REFUSED, None)
     name = str(st.session_state["release.new.name"]).strip()
-    written = {key: str(st.session_state.get(f"release.new.{key}", "")) for key in PARAMS}
+    texts = {key: str(st.session_state.get(f"release.new.{key}", "")) for key in PARAMS}
     words = [word for word in ACCEPT_LIMIT if st.session_state.get(f"release.new.{word}")]
-    written["accept"] = ",".join(words)
+    texts["accept"] = ",".join(words)
     try:
-        LedgerOptions.from_texts(written).create(Ledger(ledger_named(name)))
+        LedgerOptions.from_texts(texts).create(Ledger(ledger_named(name)))
         st.session_state["release.ledger"] = name
     except DpvizError as error:
         st.session_state[REFUSED] = str(error)
 
 
 def _stands(contents: Contents) -> None:
-    """Show limit, spent and left."""
+    """Show the limit, the used budget and the remaining budget."""
     limit = (contents.limit.epsilon, contents.limit.delta)
     with st.container(horizontal=True, gap="large"):
         for label, (epsilon, delta) in (
@@ -190,7 +190,7 @@ def _stands(contents: Contents) -> None:
                 delta_arrow="off",
                 width="content",
             )
-    said = [
+    words = [
         plain(contents.purpose),
         f"neighbours: {PARAMS['relation'].choices[contents.relation]}".replace(
             "person", str(contents.unit)
@@ -199,21 +199,21 @@ def _stands(contents: Contents) -> None:
         + ("" if contents.rows is None else f", at most {rows_words(contents.rows)} each"),
         PARAMS["account"].choices[contents.account],
     ]
-    st.caption(" · ".join(word for word in said if word))
+    st.caption(" · ".join(word for word in words if word))
 
 
 # --- two steps ---------------------------------------------------------------------------------
 
 
 def _ask() -> None:
-    """Note that the cost was asked for; a callback, which runs before the page does."""
+    """Record that the cost was requested, in a callback before the page runs."""
     st.session_state[ASKED] = True
     for key in (PENDING, CAME, WRONG):
         st.session_state.pop(key, None)
 
 
 def _send() -> None:
-    """Take what waits for a confirmation: a second click finds nothing to take."""
+    """Take the pending order out of the session, so that a second click finds no order."""
     pending = st.session_state.pop(PENDING, None)
     if pending is not None and all(st.session_state.get(key) for key in _meant(pending)):
         words = tuple(word for word in ACCEPT if st.session_state.get(_box(word)))
@@ -228,78 +228,77 @@ def _box(word: str) -> str:
     return f"release.accept.{word}"
 
 
-def _look(wanted: Order, name: str, ledger: Ledger, contents: Contents) -> None:
-    """Draw what it costs, and once that was asked the confirmation."""
+def _look(order: Order, name: str, ledger: Ledger, contents: Contents) -> None:
+    """Draw the confirmation with the cost, after the cost was requested."""
     pending: dict[str, Any] | None = st.session_state.get(PENDING)
-    if pending is not None and (pending["asked"], pending["ledger"]) != (wanted.asked, name):
+    if pending is not None and (pending["asked"], pending["ledger"]) != (order.asked, name):
         st.session_state.pop(PENDING)
         pending = None
     if st.session_state.pop(ASKED, False):
         try:
             with st.spinner("Calibrating"):
-                pending = _cost(wanted, name, ledger, contents)
+                pending = _cost(order, name, ledger, contents)
             st.session_state[PENDING] = pending
         except DpvizError as error:
-            _note(wanted, name, error)
+            _note(order, name, error)
     if pending is not None:
         _confirm(pending)
 
 
-def _cost(wanted: Order, name: str, ledger: Ledger, contents: Contents) -> dict[str, Any]:
-    """Return what a release would cost, as plain data with a token of its own."""
+def _cost(order: Order, name: str, ledger: Ledger, contents: Contents) -> dict[str, Any]:
+    """Return the cost of a release as plain data with its own token."""
     relation = str(contents.relation)
-    planned = wanted.plan(relation, tuple(ACCEPT))
-    spend = planned.spend()
-    ledger.check(spend, contents.relation, planned.schema.unit)
-    claimed = planned.claimed
+    plan = order.plan(relation, tuple(ACCEPT))
+    spend = plan.spend()
+    ledger.check(spend, contents.relation, plan.schema.unit)
+    budget = plan.claimed
     return {
         "token": secrets.token_hex(16),
-        "asked": dict(wanted.asked),
+        "asked": dict(order.asked),
         "ledger": name,
         "relation": relation,
         "mechanism": spend.mechanism,
         "epsilon": spend.priced(contents.rows).epsilon,
         "delta": spend.delta,
-        "n": planned.records.n,  # public, as the release itself says
+        "n": plan.records.n,  # The release publishes n, so this reveals nothing.
         "left": contents.left,
         "after": contents.left_after(spend),
-        "elsewhere": wanted.elsewhere(ledger),
-        "words": words_needed(claimed.epsilon, claimed.delta, planned.records.n),
+        "elsewhere": order.elsewhere(ledger),
+        "words": words_needed(budget.epsilon, budget.delta, plan.records.n),
     }
 
 
-def _note(wanted: Order, name: str, error: DpvizError) -> None:
-    """Keep what went wrong until something else is asked for: pages run again by themselves."""
-    st.session_state[WRONG] = {"said": str(error), "of": _of(wanted, name)}
+def _note(order: Order, name: str, error: DpvizError) -> None:
+    """Store an error until the next request, because pages run again by themselves."""
+    st.session_state[WRONG] = {"said": str(error), "of": _of(order, name)}
 
 
-def _of(wanted: Order, name: str) -> tuple[str, dict[str, str]]:
-    return name, dict(wanted.asked)
+def _of(order: Order, name: str) -> tuple[str, dict[str, str]]:
+    return name, dict(order.asked)
 
 
 def _meant(pending: Mapping[str, Any]) -> dict[str, str]:
-    """Return the sentences to be confirmed by their keys, which no other release has."""
-    price, left = numeral(pending["epsilon"], 4), numeral(pending["left"][0], 4)
-    said = {
+    """Return the sentences that a visitor must confirm, by keys that are unique to this release."""
+    price, rest = numeral(pending["epsilon"], 4), numeral(pending["left"][0], 4)
+    texts = {
         "undone": "I understand that this cannot be undone: what is published stays published.",
-        "agree": f"I agree to use epsilon {price} of the {left} that are left. Publishing "
-        "again costs again.",
+        "agree": f"I agree to use epsilon {price} of the remaining {rest}. Publishing again uses "
+        "budget again.",
     }
-    return {f"release.meant.{name}.{pending['token']}": text for name, text in said.items()}
+    return {f"release.meant.{name}.{pending['token']}": text for name, text in texts.items()}
 
 
 def _confirm(pending: Mapping[str, Any]) -> None:
-    """Draw what one click will spend, and what is to be meant; nothing is ticked beforehand."""
+    """Draw the budget that one click will use, and sentences to confirm, all unticked."""
     with st.container(border=True, key="release-confirm"):
-        (left, left_delta), (after, after_delta) = pending["left"], pending["after"]
+        (rest, left_delta), (after, after_delta) = pending["left"], pending["after"]
         price = numeral(pending["epsilon"], 4)
         st.markdown(
-            f"This release spends **ε {price}** and "
-            f"**δ {numeral(pending['delta'], 3)}** by {plain(pending['mechanism'])}, whatever "
-            f"comes out. It reads {rows_words(pending['n'])}; an empty line is one. "
-            f"Ledger {plain(pending['ledger'])} has ε {numeral(left, 4)} and "
-            f"δ {numeral(left_delta, 3)} left, and ε {numeral(after, 4)} and δ "
-            f"{numeral(after_delta, 3)} afterwards."
+            f"This release by {plain(pending['mechanism'])} uses **ε {price}** and **δ "
+            f"{numeral(pending['delta'], 3)}**, whatever its result. The release reads "
+            f"{rows_words(pending['n'])}; an empty line counts as a row. Ledger "
+            f"{plain(pending['ledger'])} has ε {numeral(rest, 4)} and δ {numeral(left_delta, 3)} "
+            f"left, and ε {numeral(after, 4)} and δ {numeral(after_delta, 3)} afterwards."
         )
         if pending["elsewhere"]:
             st.warning(plain(pending["elsewhere"]))
@@ -318,34 +317,34 @@ def _confirm(pending: Mapping[str, Any]) -> None:
             width="stretch",
         )
         if missing:
-            st.caption(f"Still to confirm: {missing} of the sentences above.")
+            st.caption(f"Sentences that you still have to confirm: {missing}.")
         st.button("Not now", key="release.leave", on_click=_leave)
 
 
-def carry_out(wanted: Order) -> None:
-    """Make what was confirmed, once: the token of a form is spent once, whoever sends it again.
+def carry_out(order: Order) -> None:
+    """Make the confirmed release once: the token of a form works once, even if sent again.
 
-    A click while this runs, or a closed page, ends the run at its next word to the browser; by
-    then the release lies beside its ledger.
+    A click during the run, or closing the page, ends the run at its next message to the browser.
+    The release is already stored beside its ledger.
     """
-    sent: dict[str, Any] | None = st.session_state.get(SENT)
-    if sent is None:
+    message: dict[str, Any] | None = st.session_state.get(SENT)
+    if message is None:
         return
-    name = sent["ledger"]
+    name = message["ledger"]
     ledger = Ledger(ledger_named(name))
     try:
-        if ledger.read().number_of(sent["token"]) is None:
-            if dict(wanted.asked) != sent["asked"]:
+        if ledger.read().number_of(message["token"]) is None:
+            if dict(order.asked) != message["asked"]:
                 raise DpvizError(
-                    "what is asked for changed after its cost was shown: look at the cost again; "
-                    "nothing was spent."
+                    "You changed the settings after the cost was shown. Check the new "
+                    "cost, then confirm. Nothing was spent."
                 )
             with st.spinner("Releasing"):
-                wanted.make(sent["relation"], sent["accept"], ledger, sent["token"])
+                order.make(message["relation"], message["accept"], ledger, message["token"])
     except DpvizError as error:
-        _note(wanted, name, error)
+        _note(order, name, error)
     with guard():
-        number = ledger.read().number_of(sent["token"])
+        number = ledger.read().number_of(message["token"])
         if number is not None:
             st.session_state[CAME] = (name, number)
             st.session_state[SHOWN] = number
@@ -355,8 +354,8 @@ def carry_out(wanted: Order) -> None:
 # --- what came of it ---------------------------------------------------------------------------
 
 
-def _releases(ledger: Ledger, contents: Contents, kept: Mapping[int, Path]) -> None:
-    """List the ledger's releases, and show one of them, the last one first."""
+def _releases(ledger: Ledger, contents: Contents, files: Mapping[int, Path]) -> None:
+    """List the ledger's releases, and show one of them, by default the most recent."""
     numbers = [n for n, spend in enumerate(contents.spends, start=1) if spend.releases][::-1]
     if not numbers:
         return
@@ -370,29 +369,29 @@ def _releases(ledger: Ledger, contents: Contents, kept: Mapping[int, Path]) -> N
         "Release",
         numbers,
         key=SHOWN,
-        format_func=lambda n: _line(contents, n, n in kept),
+        format_func=lambda n: _line(contents, n, n in files),
         persist_state="session",
     )
-    if number in kept:
+    if number in files:
         with guard():
-            _show(read_release(kept[number]), kept[number].read_bytes(), number)
-            filing.draw(kept[number], ledger.path, number)
+            _show(read_release(files[number]), files[number].read_bytes(), number)
+            filing.draw(files[number], ledger.path, number)
     else:
         st.warning(
-            f"Spend {number} has no file: the release was stopped after it was paid for, and what "
-            "was spent stays spent."
+            f"Entry {number} has no file: the release was stopped after it had used its budget. "
+            "The budget of a stopped release stays used."
         )
 
 
-def _line(contents: Contents, number: int, kept: bool) -> str:
+def _line(contents: Contents, number: int, has_file: bool) -> str:
     spend = contents.priced[number - 1]
     when = spend.when[:16].replace("T", " ")
     return f"{number} · {when} UTC · {spend.mechanism} · ε {numeral(spend.epsilon, 4)}" + (
-        "" if kept else " · no file"
+        "" if has_file else " · no file"
     )
 
 
-def _lines(contents: Contents, kept: Mapping[int, object]) -> pd.DataFrame:
+def _lines(contents: Contents, files: Mapping[int, object]) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
@@ -404,7 +403,7 @@ def _lines(contents: Contents, kept: Mapping[int, object]) -> pd.DataFrame:
                 "for": spend.stated_purpose or spend.purpose,
                 "by": spend.by,
                 "approximate": spend.approximate,
-                "release": "kept" if number in kept else "no file" if spend.releases else "",
+                "release": "kept" if number in files else "no file" if spend.releases else "",
             }
             for number, spend in enumerate(contents.priced, start=1)
         ]
@@ -412,15 +411,18 @@ def _lines(contents: Contents, kept: Mapping[int, object]) -> pd.DataFrame:
 
 
 def _show(answer: Mapping[str, Any], content: bytes, number: int) -> None:
-    """Show what was released, and nothing else."""
+    """Show only the released results."""
     columns = st.columns(3)
     for column, label, part in (
         (columns[0], "Proved epsilon", answer["proved"]),
-        (columns[1], "By OpenDP's map", answer["opendp"]),
+        (columns[1], "Epsilon by OpenDP's map", answer["opendp"]),
     ):
         column.metric(label, numeral(part["epsilon"], 4), help=part["source"])
     columns[2].metric("Delta", numeral(answer["proved"]["delta"], 3))
     with st.container(horizontal=True, vertical_alignment="center"):
         name = f"release-{number:06d}.json"
         parts.download("Download the release", content, name, "release.download")
-        st.caption("It holds the noisy matrix too, what was declared, and its place in the ledger.")
+        st.caption(
+            "The release's file also holds the noisy matrix, all that you declared, and the "
+            "release's place in the ledger."
+        )

@@ -1,4 +1,4 @@
-"""The stage of a lesson on a page: one component, which tells what is bet and how far it went."""
+"""The animation page of a lesson: one component, which reports bets and progress."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pages.ui.first_sight import Shipped
 from pages.ui.looks import IN_A_PAGE
 
 TOLD = ("bet", "made", "go", "leave", "present", "language", "save")
-"""What the stage tells."""
+"""Events of the animation page."""
 
 _ADAPTER = """
 export default function ({ parentElement, data, setTriggerValue }) {
@@ -35,9 +35,9 @@ _STAGE = st.components.v2.component(
 
 
 def _key(lesson: Lesson, step: int) -> str:
-    """Return what a step's picture depends on, as a text."""
+    """Return a text of everything on which a step's chart depends."""
     params = params_of(Settings)
-    states = [lesson.state(step, made) for made in range(len(lesson.moves(step)) + 1)]
+    states = [lesson.state(step, move) for move in range(len(lesson.moves(step)) + 1)]
     return json.dumps(
         [
             [{name: param.format(getattr(one.settings, name)) for name, param in params.items()},
@@ -52,38 +52,38 @@ _SCENES = Shipped("scenes", bytes, bytes)
 
 
 _FACTS = Shipped[dict[str, list[Any]]](
-    "facts", json.loads, lambda found: json.dumps(found, default=float).encode()
+    "facts", json.loads, lambda facts: json.dumps(facts, default=float).encode()
 )
 
 
 def know(lesson: Lesson) -> None:
-    """Take the numbers of a lesson that comes along from what ships, if they are there."""
-    if lesson.number > len(course()):  # a teacher's own may be called the same
+    """Read the numbers of a built-in lesson from the shipped data, if they are available."""
+    if lesson.number > len(course()):  # A teacher's own lesson may have the same key.
         return
     for name, (value, text) in (_FACTS.get(lesson.key) or {}).items():
         lesson.numbers[name].know(Fact(value, text))
 
 
 def note(lesson: Lesson) -> None:
-    """Note the numbers of a lesson while what ships is made."""
+    """Record the numbers of a lesson while the shipped data is created."""
     facts = {name: number.fact for name, number in lesson.numbers.items()}
     _FACTS.note(lesson.key, {name: [fact.value, fact.text] for name, fact in facts.items()})
 
 
 def _scene(lesson: Lesson, step: int) -> dict[str, Any]:
-    """Return what a step's picture is drawn from, drawn if it is not kept."""
+    """Return the data of a step's chart, after computing it if it is not stored."""
     text = ask(
-        _drawn,
+        _draw_scene,
         {"states": _key(lesson, step), "scene": lesson.steps[step].scene},
         saying="",
         aside={"lesson": lesson, "step": step},
         ships=_SCENES,
     )
-    found: dict[str, Any] = json.loads(text)
-    return found
+    content: dict[str, Any] = json.loads(text)
+    return content
 
 
-def _drawn(*, lesson: Lesson, step: int, **states: str) -> bytes:
+def _draw_scene(*, lesson: Lesson, step: int, **states: str) -> bytes:
     with st.spinner("Drawing ..."):
         return json.dumps(scene(lesson, step)).encode()
 
@@ -93,29 +93,29 @@ def draw(
     step: int,
     *,
     bets: Mapping[str, float],
-    made: int,
+    move: int,
     present: bool,
     room: Mapping[str, Any] | None = None,
     tell: Callable[[str, Any], None],
 ) -> None:
-    """Draw a step, from 0.
+    """Draw a step, counted from 0.
 
     Parameters
     ----------
     lesson, step
     bets : mapping of str to float
-        The session's, by step.
-    made : int
-        How many of the step's moves are made.
+        Bets of the session, by step.
+    move : int
+        Number of the step's finished moves.
     present : bool
     room : mapping or None
-        Of a projector: what `dpviz.lessons.room.steered` says of its room.
+        Room of a projector, as `dpviz.lessons.room.steered` returns it.
     tell : callable
-        Given one of `TOLD` and its value.
+        Function that is called with one of `TOLD` and its value.
     """
     name = f"{lesson.number}.{step + 1}"
     every = lessons(lesson.language)
-    drawn = _scene(lesson, step)
+    scene = _scene(lesson, step)
 
     def teller(word: str) -> Callable[[], None]:
         def told() -> None:
@@ -128,9 +128,9 @@ def draw(
     _STAGE(
         key="guide.stage",
         data={
-            **stage(lesson, step, every, drawn),
+            **stage(lesson, step, every, scene),
             "bet": bets.get(name),
-            "made": made,
+            "made": move,
             "present": present or room is not None,
             "room": room,
             "tally": tally(lesson, step, every, bets),

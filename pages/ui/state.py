@@ -1,8 +1,7 @@
-"""What a session holds: plain values by name, valid at all times.
+"""State of a session: plain values by name, valid at all times.
 
-Every change passes through `put`, which keeps the last valid view and a
-sentence about what was refused. Links are read once, when a session starts,
-and written after every run.
+Every change passes through `put`, which keeps the last valid view and a sentence about a refused
+value. A link is read once, when a session starts, and written after every run.
 """
 
 from __future__ import annotations
@@ -25,57 +24,57 @@ from pages.ui.page_options import VIEWS, ExploreView, page_defaults
 
 UPLOAD = "upload"
 PAGE = "page"
-"""What the session holds of where it is: the page's title."""
+"""Session key of the current page's title."""
 MAX_FEATURES = 1_500
 KEPT = (
     "table", "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet",
     "codes", "read_as", "levels", "rows_a_person", "person", "leave_out",
 )  # fmt: skip
-"""What a reset leaves: how the table is read."""
+"""Settings that a reset keeps, which describe how the table is read."""
 
 
 def travelled() -> bool:
-    """Return whether the browser's back or forward button asked for this run."""
+    """Return whether the browser's back or forward button requested this run."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
 
 def start() -> None:
-    """Read the link into the session: once, and where the browser goes back or forward to it."""
+    """Read the link into the session, once and when the browser goes back or forward to it."""
     if "view" in st.session_state and not (travelled() and "v" in st.query_params):
         return
-    said = link.read(st.query_params.to_dict())
-    st.session_state.view = held(said.settings)
-    for store, view in said.views.items():
+    request = link.read(st.query_params.to_dict())
+    st.session_state.view = held(request.settings)
+    for store, view in request.views.items():
         st.session_state[store] = held(view)
-    st.session_state.label_index = said.label_index
-    st.session_state.pin = None if said.pin is None else held(said.pin)
-    st.session_state.notices = list(said.notices)
+    st.session_state.label_index = request.label_index
+    st.session_state.pin = None if request.pin is None else held(request.pin)
+    st.session_state.notices = list(request.notices)
     st.session_state.complaints = {}
-    # of widgets that are drawn anew when given a value; and what those showed that were so before
+    # These store a version number of each rebuilt widget, and the values of old versions.
     st.session_state.setdefault("generations", {})
     st.session_state.setdefault("left", {})
     st.session_state.setdefault("widened", {})
 
 
 def pinned() -> Settings | None:
-    """Return the setting that is pinned for comparison, if one is."""
-    found: dict[str, Any] | None = st.session_state.pin
-    return None if found is None else Settings(**found)
+    """Return the setting that is pinned for comparison, or None."""
+    values: dict[str, Any] | None = st.session_state.pin
+    return None if values is None else Settings(**values)
 
 
 def pin() -> None:
-    """Pin the present setting."""
+    """Pin the current setting."""
     st.session_state.pin = dict(st.session_state.view)
 
 
 def unpin() -> None:
-    """Let the pinned setting go."""
+    """Unpin the pinned setting."""
     st.session_state.pin = None
 
 
 def swap() -> None:
-    """Exchange the pinned and the present setting."""
+    """Exchange the pinned and the current setting."""
     if st.session_state.pin is not None:
         st.session_state.view, st.session_state.pin = (
             st.session_state.pin,
@@ -84,9 +83,9 @@ def swap() -> None:
         st.session_state.complaints = {}
 
 
-def held(declared: Declared) -> dict[str, Any]:
-    """Return declared options as the session holds them: plain values by name."""
-    return {name: getattr(declared, name) for name in params_of(type(declared))}
+def held(options: Declared) -> dict[str, Any]:
+    """Return declared options in the form of the session: plain values by name."""
+    return {name: getattr(options, name) for name in params_of(type(options))}
 
 
 def settings() -> Settings:
@@ -110,50 +109,50 @@ def get(name: str, store: str = "view") -> Any:
 
 
 def file_of(key: str) -> UploadedFile | None:
-    """Return the file in an uploader; none where the browser names one that is here no more."""
-    found = st.session_state.get(key)
-    return found if isinstance(found, UploadedFile) else None
+    """Return the file in an uploader, or None if the file that the browser names is gone."""
+    file = st.session_state.get(key)
+    return file if isinstance(file, UploadedFile) else None
 
 
 def put(name: str, value: Any, store: str = "view") -> None:
-    """Set one value, or keep the old one and remember why the new one was refused."""
-    declared: Declared = settings() if store == "view" else view(store)
+    """Set one value, or keep the old value and remember why the new value was refused."""
+    options: Declared = settings() if store == "view" else view(store)
     try:
-        changed = replace(declared, **{name: value})
+        new = replace(options, **{name: value})
     except InvalidSetting as error:
         st.session_state.complaints[name] = str(error)
         return
-    if name == "table" and value != get(name):  # how many rows a person has is asked anew
-        changed = replace(changed, rows_a_person=None, person=None)
+    if name == "table" and value != get(name):  # For a new table, ask again for rows per person.
+        new = replace(new, rows_a_person=None, person=None)
         st.session_state.pop("unit.unknown", None)
-    st.session_state[store] = held(changed)
+    st.session_state[store] = held(new)
     st.session_state.complaints.pop(name, None)
-    # A choice that was refused shows its old value again; what a user typed stays to be mended.
+    # Forget errors of refused choices, which show their old value again. Refused texts stay.
     for other, param in params_of(Settings).items():
         if param.kind == "choice":
             st.session_state.complaints.pop(other, None)
 
 
 def put_all(changes: Mapping[str, Any]) -> None:
-    """Set several values at once, which suit each other."""
+    """Set several values at once that are valid together."""
     st.session_state.view = held(replace(settings(), **changes))
     st.session_state.complaints = {}
 
 
 def take(values: Declared, store: str = "view") -> None:
-    """Take settings, or a page's options, as a whole; how an upload is read stays."""
-    kept = {name: get(name) for name in KEPT[1:]} if store == "view" else {}
-    st.session_state[store] = held(replace(values, **kept))
+    """Replace settings, or a page's options, as a whole; how an upload is read stays."""
+    values_kept_here = {name: get(name) for name in KEPT[1:]} if store == "view" else {}
+    st.session_state[store] = held(replace(values, **values_kept_here))
     if store == "view":
         st.session_state.complaints = {}
 
 
-def put_text(name: str, written: str, store: str = "view") -> None:
-    """Set one value from text a user typed."""
+def put_text(name: str, text: str, store: str = "view") -> None:
+    """Set one value from a text that a user typed."""
     param = params_of(Settings if store == "view" else VIEWS[store])[name]
     try:
-        value = param.parse(written)
-        if name == "directions":  # who supplies them is not known to the settings
+        value = param.parse(text)
+        if name == "directions":  # Settings do not know the mechanisms that supply directions.
             check_supplier(value)
     except InvalidSetting as error:
         st.session_state.complaints[name] = str(error)
@@ -162,45 +161,45 @@ def put_text(name: str, written: str, store: str = "view") -> None:
 
 
 def complaint(name: str) -> str | None:
-    """Return why the last change of a value was refused, if it was."""
-    found: str | None = st.session_state.complaints.get(name)
-    return found
+    """Return why the last change of a value was refused, or None."""
+    text: str | None = st.session_state.complaints.get(name)
+    return text
 
 
 def notice(text: str) -> None:
-    """Say something once, on the next page drawn."""
+    """Show a notice once, on the next page."""
     if text not in st.session_state.notices:
         st.session_state.notices.append(text)
 
 
 def take_notices() -> list[str]:
-    """Return what is to be said once; it stays until the next change of a setting."""
-    found: list[str] = st.session_state.notices
-    return found
+    """Return the notices to show; they stay until the next change of a setting."""
+    notices: list[str] = st.session_state.notices
+    return notices
 
 
 class _Late(Exception):
-    """A report on a widget that is no more, in which nobody has changed anything."""
+    """Raised for a report on a removed widget in which nobody has changed anything."""
 
 
 def reported(key: str) -> Any:
-    """Return what a browser reports of a widget, or end the callback that asks for it.
+    """Return a browser's report on a widget, or end the callback that requests it.
 
-    A browser reports a widget in whose place another one is until it has heard of that. What it
-    showed then is no change; what somebody has set in it meanwhile is one, once.
+    A browser reports a replaced widget until it has received the new widget. The value that the old
+    widget showed is not a change. A value that a user has set in it meanwhile is a change, once.
     """
     if key not in st.session_state:
         raise _Late
-    found, left = st.session_state[key], st.session_state.left
-    if key in left:
-        if found == left[key]:
+    value, dismissals = st.session_state[key], st.session_state.left
+    if key in dismissals:
+        if value == dismissals[key]:
             raise _Late
-        left[key] = found
-    return found
+        dismissals[key] = value
+    return value
 
 
 def on_change(act: Callable[[], None], *, keeps: bool = False) -> Callable[[], None]:
-    """Return a callback that acts on a change and clears old notices, unless it keeps them."""
+    """Return a callback that acts on a change and clears old notices, unless it must keep them."""
 
     def changed() -> None:
         before = st.session_state.notices
@@ -215,9 +214,9 @@ def on_change(act: Callable[[], None], *, keeps: bool = False) -> Callable[[], N
 
 
 def reset() -> None:
-    """Return every setting but the table to its default."""
-    kept = {name: get(name) for name in KEPT}
-    st.session_state.view = held(replace(page_defaults(), **kept))
+    """Reset every setting except the table to its default."""
+    values = {name: get(name) for name in KEPT}
+    st.session_state.view = held(replace(page_defaults(), **values))
     for store, cls in VIEWS.items():
         st.session_state[store] = held(cls())
     st.session_state.pin = None
@@ -226,18 +225,18 @@ def reset() -> None:
 
 
 def write_link() -> None:
-    """Make the address bar say what is shown."""
+    """Write the shown settings into the address bar."""
     query = {"v": link.LINK_VERSION}
     query |= settings().to_query(page_defaults())
     for store, cls in VIEWS.items():
         query |= view(store).to_query(cls())
-    held = pinned()
-    if held is not None:
-        # Never empty, for an empty parameter would vanish: the defaults are pinned as "v=1".
-        query["pin"] = urlencode(held.to_query(page_defaults()) or {"v": link.LINK_VERSION})
+    pin = pinned()
+    if pin is not None:
+        # An empty parameter would vanish from a link, so write "v=1" if the pin has only defaults.
+        query["pin"] = urlencode(pin.to_query(page_defaults()) or {"v": link.LINK_VERSION})
     if get("table") == UPLOAD and st.session_state.label_index is not None:
         query["label"] = str(st.session_state.label_index)
-    # Writing adds to the browser's history, but at an address without settings (history.js): back
-    # at one all the same, going back would never get any further.
+    # Do not write settings into the address if the browser just went back to an address without
+    # settings: the write would add a history step and prevent going back any further.
     if st.query_params.to_dict() != query and not (travelled() and not st.query_params):
         st.query_params.from_dict(query)

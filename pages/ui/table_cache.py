@@ -1,4 +1,4 @@
-"""Tables, kept: what was uploaded stays within its session, and so does what it was prepared to."""
+"""Cached tables: an upload and its prepared table stay within their session."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds", "ca
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file", show_time=True)
-def _parsed(
+def _parse(
     file_id: str, name: str, decimal: str, encoding: str, sheet: str, _file: object
 ) -> RawTable | tuple[str, str]:
-    # Streamlit forgets a call that raised: a zip bomb would be unpacked again on every run.
+    # Return the error: Streamlit caches no exceptions, and would unpack a zip bomb each time.
     try:
         return datasets.read_raw(
             _file,  # type: ignore[arg-type]
@@ -40,7 +40,7 @@ def _parsed(
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner=False)
-def _stated(said: tuple[str, ...], _raw: RawTable, _reading: ReadOptions) -> RawTable:
+def _state(words: tuple[str, ...], _raw: RawTable, _reading: ReadOptions) -> RawTable:
     return _raw.stated(_reading)
 
 
@@ -53,24 +53,24 @@ def _sheet(file_id: str, sheet: str, _file: BinaryIO) -> SheetText | str:
 
 
 def sheet(file_id: str, name: str, file: BinaryIO) -> SheetText:
-    """Return a sheet of an uploaded workbook as the text that is released, or raise."""
-    found = _sheet(file_id, name, file)
-    if isinstance(found, str):
-        raise InvalidTable(found)
-    return found
+    """Return a sheet of an uploaded workbook as the text for a release, or raise."""
+    answer = _sheet(file_id, name, file)
+    if isinstance(answer, str):
+        raise InvalidTable(answer)
+    return answer
 
 
 def raw_table(file_id: str, name: str, file: object, settings: Settings) -> RawTable:
-    """Return the parsed upload, or raise InvalidTable saying why there is none."""
+    """Return the parsed upload, or raise InvalidTable with the reason why there is none."""
     reading = (settings.decimal, settings.encoding, settings.sheet)
-    found = _parsed(file_id, name, *reading, file)
-    if isinstance(found, tuple):
-        said, other = found
-        raise OtherEncoding(said, other) if other else InvalidTable(said)
-    stated = (settings.codes, settings.read_as, settings.levels)
-    if not any(stated):
-        return found
-    return _stated((file_id, *reading, *stated), found, ReadOptions.of(settings))
+    answer = _parse(file_id, name, *reading, file)
+    if isinstance(answer, tuple):
+        message, other = answer
+        raise OtherEncoding(message, other) if other else InvalidTable(message)
+    words = (settings.codes, settings.read_as, settings.levels)
+    if not any(words):
+        return answer
+    return _state((file_id, *reading, *words), answer, ReadOptions.of(settings))
 
 
 def builtin(key: str) -> Table:
@@ -82,16 +82,16 @@ def builtin(key: str) -> Table:
 def uploaded(
     file_id: str,
     options: ReadOptions,
-    coded: bool,
+    as_codes: bool,
     name: str,
     _raw: RawTable,
 ) -> Table:
-    """Return the upload as a numeric table, by a name that is not its file's.
+    """Return the upload as a numeric table, under a name other than the file's name.
 
-    Where ``coded``, its labels are numbered and not shown.
+    If ``as_codes`` is true, numbers replace the labels of the table.
     """
     table = _raw.to_table(options)
-    if coded and table.labels is not None:
+    if as_codes and table.labels is not None:
         classes, which = np.unique(table.labels, return_inverse=True)
         numbers = np.array([f"class {j}" for j in range(1, len(classes) + 1)])
         table = replace(table, labels=numbers[which])
@@ -108,9 +108,9 @@ def prepared(
     columns: tuple[str, ...] = (),
     bounds: _Bounds = (),
 ) -> tuple[Prepared, tuple[str, ...]]:
-    """Return a prepared table, and all that its rows depend on.
+    """Return a prepared table, and the key of all facts on which its rows depend.
 
-    Which steps are paid for depends on the relation too, and every draw on their shares.
+    The neighbouring relation also decides which steps use budget, which affects releases.
     """
     params = params_of(Settings)
     texts = (
@@ -131,7 +131,7 @@ def _prepare(
     settings: Settings,
 ) -> Prepared:
     if bounds:
-        stated = FeatureBounds.named(dict(bounds), settings.texts().get("bounds", ""))
-        settings = replace(settings, bounds=stated)
+        pairs = FeatureBounds.named(dict(bounds), settings.texts().get("bounds", ""))
+        settings = replace(settings, bounds=pairs)
     with st.spinner("Preparing", show_time=True):
         return prepare(table.select(columns) if columns else table, settings)

@@ -1,4 +1,4 @@
-"""What a view can be taken along as: a board, a report, a notebook, a script, a link."""
+"""Downloads of a view: a comparison figure, a report, a notebook, a script, a link."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from pages.ui.copying import copyable
 
 
 def with_the_truth(prepared: Measured) -> bool:
-    """Ask whether files hold what is not public; nothing is asked where all of it is."""
+    """Ask whether files may hold data that is not public, unless all of the data is public."""
     return not anybodys(prepared) and st.toggle(
-        "With real rows and the truth: not to be shown around",
+        "Include real rows and the exact result: internal, do not share",
         key="take.working",
-        help="Else board and report hold pictures with fresh noise alone; do not publish them.",
+        help="Without real rows, board and report hold only charts with fresh noise. Do not "
+        "publish charts of a board or report.",
     )
 
 
 def along(comparison: Comparison, prepared: Prepared, *, publishable: bool = False) -> None:
-    """Offer the view as files that work without this page, and as a link that says everything.
+    """Offer the view as files that work without this page, and as a link with every setting.
 
     Parameters
     ----------
     comparison : Comparison
     prepared : Prepared
     publishable : bool
-        Whether files that are not to be shown around are not even offered.
+        Whether to hide the offer of internal files.
     """
     settings = comparison.settings
-    uploaded = settings.table == state.UPLOAD
-    table = "YOUR_FILE.csv" if uploaded else settings.table
+    is_upload = settings.table == state.UPLOAD
+    table = "YOUR_FILE.csv" if is_upload else settings.table
     command = settings.command(table)
     link = addresses.to_explore(settings)
     working = not publishable and with_the_truth(prepared)
@@ -59,5 +60,5 @@ def along(comparison: Comparison, prepared: Prepared, *, publishable: bool = Fal
     with st.container(horizontal=True, key="take.files"):
         for label, (name, make) in files.items():
             parts.download(label, make, name, f"download.{label.split()[0].lower()}")
-    st.caption("A link that names every setting, so that later defaults change nothing:")
+    st.caption("A link that names every setting, so that new defaults do not change the view:")
     copyable(link)

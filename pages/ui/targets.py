@@ -1,4 +1,4 @@
-"""The target section: the least epsilon, or people, that reaches a goal."""
+"""The target section: the least epsilon, or number of people, for a goal."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from pages.ui.loading import Current
 
 MEASURES = {"recovery": "recovery", "captured_share": "captured share"}
 ASKED = {
-    "recovery": "Recover this much, from 0 (chance) to 100 % (exact PCA)",
-    "captured_share": "Keep this share of what k components can explain, %",
+    "recovery": "Structure to recover: 0 % is chance, 100 % is exact PCA",
+    "captured_share": "Share to keep of the variance that the components can explain, %",
 }
-FIRST_SHARE = 90  # per cent
+FIRST_SHARE = 90  # The first goal that the page offers is 90 %.
 
 
 def goal_in_force(rows: Measured, k: int) -> Goal:
-    """Return the goal that the section's slider states, or states when it is first drawn."""
+    """Return the goal of the section's slider, or its first value before it is drawn."""
     measure = st.session_state.get("target.measure") or "recovery"
     value = st.session_state.get(f"target.{measure}", FIRST_SHARE) / 100
     if measure == "recovery":
@@ -40,11 +40,11 @@ def goal_in_force(rows: Measured, k: int) -> Goal:
 
 
 def section(about: Current, mechanisms: Sequence[Mechanism]) -> tuple[str, list[Predicted]]:
-    """Answer the inverse question for a table; return the headline, and each answer."""
+    """Search the least value for a table; return the headline, and each answer."""
     st.header("How much privacy can you afford?", anchor="target")
     first, second, third = st.columns([1, 2, 1])
     measure = first.segmented_control(
-        "Asked in",
+        "Measure",
         list(MEASURES),
         format_func=MEASURES.__getitem__,
         default="recovery",
@@ -62,7 +62,7 @@ def section(about: Current, mechanisms: Sequence[Mechanism]) -> tuple[str, list[
         persist_state="session",
     )
     what = third.segmented_control(
-        "Find the least",
+        "Find the smallest value of",
         list(NOUNS),
         format_func=NOUNS.__getitem__,
         default="epsilon",
@@ -71,26 +71,27 @@ def section(about: Current, mechanisms: Sequence[Mechanism]) -> tuple[str, list[
         persist_state="session",
     )
     goal, what = goal_in_force(about.prepared, about.settings.k), what or "epsilon"
-    found = say_predicted(about, mechanisms, goal, what)
+    predictions = say_predicted(about, mechanisms, goal, what)
     st.caption(
-        "About: each is the least value at which 95 of 100 simulated releases do, with the exact "
-        "preparation that is set here (idealised), and each claim is judged at its own answer; "
-        "`dpviz decide least` searches until the answer is sure."
+        "Each value is approximate. A value is the smallest at which 95 % of simulated releases "
+        "reach the target. Values assume an exact preparation (idealised). A mechanism's claim is "
+        "judged at the mechanism's own value. `dpviz decide least` searches until the answer is "
+        "sure."
     )
-    return least_headline(found, goal, what), found if what == "epsilon" else []
+    return least_headline(predictions, goal, what), predictions if what == "epsilon" else []
 
 
 def say_predicted(
     about: Current, mechanisms: Sequence[Mechanism], goal: Goal, what: str
 ) -> list[Predicted]:
-    """Draw the least epsilon or n that the prediction finds, a row each, and return them."""
+    """Draw the least predicted epsilon or n, in one row for each mechanism, and return them."""
     rows, settings = about.prepared, about.settings
     alike = all_alike(rows, settings.k)
     if alike:
         st.markdown(f"Any {NOUNS[what]} is enough: {alike}.")
         return []
     with st.container():
-        found = [
+        predictions = [
             ask(
                 about_goal,
                 {"settings": settings, "mechanism": one, "goal": goal, "what": what},
@@ -99,7 +100,7 @@ def say_predicted(
             )
             for one in mechanisms
         ]
-    words = f"Predicted, least {NOUNS[what]} {goal_words(goal, settings.k)}"
+    words = f"Predicted smallest {NOUNS[what]} {goal_words(goal, settings.k)}"
     st.markdown(f"**{words}**")
-    st.html(least_html(found, what))
-    return found
+    st.html(least_html(predictions, what))
+    return predictions

@@ -1,9 +1,9 @@
-"""Turns between the sessions of one server: who has used least of late runs next.
+"""Turns between the sessions of one server: the session with the least recent use runs next.
 
-Python runs one thread at a time, so many pages that run at once only slow each other down; and
-threads share evenly, so that somebody who moves one thing now and then would wait for all that
-others ask for again and again. A turn lasts one run of a page. Long work gives way in between, and
-nobody holds a place while waiting for what somebody else computes (`pages.ui.ask`).
+Python runs one thread at a time, so many pages that run at once only slow each other down. Threads
+share evenly, so an occasional visitor would wait for all work that other visitors request again and
+again. A turn lasts one run of a page. Long work gives way in between, and no run holds a place
+while it waits for the computation of another run (`pages.ui.ask`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-_RATE = 2.0  # runs of one session that begin in a second, while another waits
-_FORGOTTEN = 10.0  # seconds after which a third of what a session has used still counts
+_RATE = 2.0  # A session may begin two runs per second while another session waits.
+_FORGOTTEN = 10.0  # After 10 seconds, a third of a session's used time still counts.
 _LOOK_SECONDS = 0.2
 
 
 @dataclass(eq=False)
 class Turn:
-    """One run of a page: whose it is, and since when it holds a place."""
+    """One run of a page, with its session and the time at which it got a place."""
 
     session: str
     look: Callable[[], object]
@@ -32,26 +32,26 @@ class Turn:
     place: threading.Event = field(default_factory=threading.Event)
 
     def give_way(self) -> None:
-        """Let those go first who wait and have used less."""
+        """Let waiting sessions that have used less time go first."""
         if self.turns.others_first(self):
             with self.paused():
                 pass
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Hold no place inside, and wait for one afterwards; not where the work inside ends."""
+        """Give up the place for the enclosed work, then wait for one unless the work is ended."""
         self.turns.give(self)
         yield
         self.turns.take(self)
 
 
 class Turns:
-    """Whose page runs now, and who waits.
+    """Running pages and waiting pages.
 
     Parameters
     ----------
     places : int
-        How many run at a time.
+        Maximum number of pages that run at a time.
     clock : callable
         Seconds.
     """
@@ -66,13 +66,13 @@ class Turns:
 
     @contextmanager
     def turn(self, session: str, look: Callable[[], object]) -> Iterator[Turn]:
-        """Wait for a place, hold it inside, and give it back.
+        """Wait for a place, hold it during the enclosed work, and give it back.
 
         Parameters
         ----------
         session : str
         look : callable
-            Called again and again while waiting; what it raises ends the waiting.
+            Function that is called repeatedly while waiting; an exception from it ends the waiting.
         """
         turn = Turn(session, look, self)
         try:
@@ -87,7 +87,7 @@ class Turns:
             return any(one.session == session for one in self._waiting)
 
     def take(self, turn: Turn) -> None:
-        """Wait for a place; whoever is ended while waiting has to give it back all the same."""
+        """Wait for a place; a run that is ended while waiting must still give its place back."""
         with self._lock:
             turn.place.clear()
             self._waiting.append(turn)
@@ -96,7 +96,7 @@ class Turns:
         while not turn.place.wait(_LOOK_SECONDS):
             turn.look()
             with self._lock:
-                self._fill()  # who began just now may begin again later
+                self._fill()  # Sessions that have just begun a run may have to wait.
 
     def give(self, turn: Turn) -> None:
         """Give a place back, or stop waiting for one."""
@@ -107,20 +107,20 @@ class Turns:
                 turn.began = math.inf
             if turn in self._waiting:
                 self._waiting.remove(turn)
-            for one, (used, at) in list(self._used.items()):
-                if used * self._faded(at) < 1e-3:  # long quiet, or gone
+            for one, (seconds, at) in list(self._used.items()):
+                if seconds * self._decay(at) < 1e-3:  # Forget sessions that left or are long idle.
                     del self._used[one]
                     self._began.pop(one, None)
             self._fill()
 
     def others_first(self, turn: Turn) -> bool:
-        """Return whether somebody waits who has used less."""
+        """Return whether a waiting session has used less time than this turn's session."""
         with self._lock:
             less = self._recent(turn)
             return any(self._recent(one) < less for one in self._ready())
 
     def _fill(self) -> None:
-        """Let those begin who are next, as long as places are free."""
+        """Start the next turns, as long as places are free."""
         while len(self._running) < self._places:
             turn = min(self._ready(), key=self._recent, default=None)
             if turn is None:
@@ -133,7 +133,7 @@ class Turns:
             turn.place.set()
 
     def _ready(self) -> list[Turn]:
-        """Return who waits, without those who began just now while others wait."""
+        """Return the waiting turns, without sessions that just began a run while others wait."""
         if len({one.session for one in self._waiting}) == 1:
             return self._waiting
         latest = self._clock() - 1 / _RATE
@@ -144,9 +144,9 @@ class Turns:
         ]
 
     def _recent(self, turn: Turn) -> float:
-        """Return the seconds that a session has used, this turn among them; older ones fade."""
-        used, at = self._used.get(turn.session, (0.0, 0.0))
-        return used * self._faded(at) + max(self._clock() - turn.began, 0.0)
+        """Return the seconds that a session has used, with this turn; older ones count less."""
+        seconds, at = self._used.get(turn.session, (0.0, 0.0))
+        return seconds * self._decay(at) + max(self._clock() - turn.began, 0.0)
 
-    def _faded(self, at: float) -> float:
+    def _decay(self, at: float) -> float:
         return math.exp((at - self._clock()) / _FORGOTTEN)

@@ -1,4 +1,4 @@
-"""The unit of privacy: at most how many rows one person has, asked once for every page."""
+"""The unit of privacy: the maximum number of rows of one person, asked once for all pages."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ from pages.ui import controls, state
 from pages.ui.texts import plain
 
 UNKNOWN = "unit.unknown"
-"""What the session holds where somebody said that nobody knows."""
+"""Session key that is set if a visitor answered "not known"."""
 _ANSWERS = {
-    "one": "each row is another person",
+    "one": "each row is a different person",
     "some": "a person has several rows",
-    "column": "a column is the person",
+    "column": "a column identifies the person",
     "open": "not known: one ROW is protected",
 }
 
 
 def answered() -> bool:
-    """Return whether the question was answered, be it that nobody knows."""
+    """Return whether the question was answered, even if by "not known"."""
     return state.get("rows_a_person") is not None or UNKNOWN in st.session_state
 
 
 def protected() -> Unit:
-    """Return who a ledger would count by the answer."""
+    """Return the unit that a ledger would count, according to the answer."""
     return Unit.ROW if state.get("rows_a_person") is None else Unit.PERSON
 
 
 def stated(schema: Schema) -> Schema:
-    """Return a schema with the answer in it; the column of the person takes no part."""
+    """Return a schema with the answer; the column of the person is then unused."""
     rows, person = state.get("rows_a_person"), state.get("person") or ""
     columns = (replace(c, use=c.use and c.name != person) for c in schema.columns)
     return replace(schema, columns=tuple(columns), rows_a_person=rows, person=person)
 
 
 def take(schema: Schema) -> None:
-    """Take the answer that a schema holds, where it holds one."""
+    """Take the answer from a schema, if the schema states it."""
     if schema.rows_a_person is not None:
         state.put("rows_a_person", schema.rows_a_person)
         state.put("person", schema.person or None)
 
 
 def _answer() -> str:
-    """Return the answer in a few words."""
+    """Return the answer to the question of the unit, in a few words."""
     rows, column = state.get("rows_a_person"), state.get("person")
     if column is not None:
-        return f"'{column}' is the person, at most {rows_words(rows)} each"
-    unknown = _ANSWERS["open"] if answered() else "rows of one person: not said"
-    return {None: unknown, 1: _ANSWERS["one"]}.get(rows, f"at most {rows} rows a person")
+        return f"'{column}' identifies the person; each has at most {rows_words(rows)}"
+    unknown = _ANSWERS["open"] if answered() else "rows of one person: not stated"
+    return {None: unknown, 1: _ANSWERS["one"]}.get(rows, f"at most {rows} rows for each person")
 
 
 def ask(place: str, columns: Sequence[str], likely: str = "", hint: str = "") -> None:
-    """Say how many rows one person has; a click asks, and says what is protected.
+    """Show the number of rows per person; a click asks for it, and explains what is protected.
 
     Parameters
     ----------
     place : str
-        Begins the keys of the widgets.
+        Prefix of the keys of the widgets.
     columns : sequence of str
-        Each may be the person.
+        Columns that may identify persons.
     likely : str
-        The one that is offered first.
+        Column that is suggested first.
     hint : str
-        Why it is.
+        Reason for this suggestion.
     """
     with st.popover(plain(_answer()), key=f"{place}-unit"):
         _question(place, columns, likely)
@@ -88,11 +88,11 @@ def _question(place: str, columns: Sequence[str], likely: str) -> None:
             st.session_state[UNKNOWN] = True
         state.put("person", (likely or columns[0]) if answer == "column" else None)
         state.put("rows_a_person", {"open": None, None: None, "some": 3}.get(answer, 1))
-        st.session_state.pop("release.new.unit", None)  # what a new ledger counts follows
+        st.session_state.pop("release.new.unit", None)  # A new ledger then proposes the same unit.
 
     controls.control(
         st.radio,
-        "At most how many rows has one person?",
+        "How many rows can one person have?",
         f"{place}.person",
         now,
         picked,
@@ -102,17 +102,17 @@ def _question(place: str, columns: Sequence[str], likely: str) -> None:
     if now == "column":
         controls.control(
             st.selectbox,
-            "Which column is the person?",
+            "Which column identifies the person?",
             f"{place}.person.name",
             column,
             lambda name: state.put("person", name),
             options=list(dict.fromkeys([*columns, column])),
-            help="It is no feature. Of each person the first rows count.",
+            help="This column is not a feature. Only the first rows of each person count.",
         )
     if now in ("some", "column"):
         controls.control(
             st.number_input,
-            "Rows of one person, at most",
+            "Largest number of rows of one person",
             f"{place}.rows_a_person",
             rows,
             lambda number: state.put("rows_a_person", number),

@@ -1,4 +1,4 @@
-"""What a guarantee does not cover, with two leaks computed."""
+"""Facts that a guarantee does not cover, with two computed leaks."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pages.ui import parts
 
 
 def draw(prepared: Prepared | None) -> None:
-    """Explain what a guarantee does not cover, with two leaks computed."""
+    """Explain which facts a guarantee does not cover, with two computed leaks."""
     st.header("What exploring does not protect", anchor="exploring")
     st.markdown(
-        "A guarantee covers the release and nothing that was fixed before it. The mean, the row "
-        "bound, the scales and k are assumed known; taken from the data and published, they leak "
-        "with certainty, whatever epsilon is. Two examples with an invented class of thirty, of "
-        "whom the attacker knows all but the last:"
+        "A guarantee covers the release and nothing that was fixed before the release. The mean, "
+        "the row-norm bound, the scales and k are assumed to be known. Values that are taken from "
+        "the data and published leak with certainty, whatever epsilon is. Two examples use a "
+        "synthetic class of thirty; the attacker knows all pupils but the last:"
     )
     left, right = st.columns(2)
     mean, bound = exhibits.mean_leak_table(), exhibits.bound_leak_table()
     with left:
-        st.markdown("**The mean gives the last row away**")
+        st.markdown("**The mean reveals the last row**")
         columns = {
             "feature": "Feature",
-            "sum_of_known": ("Sum of the known", 4),
+            "sum_of_known": ("Sum of the known rows", 4),
             "published_mean": ("Published mean", 6),
             "recovered": ("Recovered", 4),
             "true": ("True", 4),
@@ -33,17 +33,17 @@ def draw(prepared: Prepared | None) -> None:
         parts.table(mean, columns, "claims.mean", "Row recovered from the mean")
         st.caption(claims_words.mean_leak_caption(mean))
     with right:
-        st.markdown("**The row bound tells whether they are in**")
+        st.markdown("**The row-norm bound reveals the last pupil's presence**")
         columns = {
             "table": "Table",
             "largest_known": ("Longest known row", 4),
             "published_bound": ("Published bound", 4),
         }
-        parts.table(bound, columns, "claims.bound", "Row bound of both tables")
+        parts.table(bound, columns, "claims.bound", "Row-norm bound of both tables")
         st.caption(claims_words.bound_leak_caption(bound))
     st.caption(
-        "Looking at exact components, comparing mechanisms on the real table, and moving sliders "
-        "until a picture pleases are not covered either: choose on public or synthetic data."
+        "No guarantee covers looking at exact components, comparing mechanisms on real data, or "
+        "moving sliders until a chart looks good. Make such choices on public or synthetic data."
     )
     if prepared is not None:
         parts.assumed_public(prepared)

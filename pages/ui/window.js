@@ -1,10 +1,10 @@
-// What a page needs of the window it is in: it stands on every page and shows nothing.
+// Watches the window of every page for Streamlit's connection; it displays nothing.
 
-// Asks for a run when the server is there again after it was away.
+// Requests a new run when the server is available again after a lost connection.
 //
-// A server that was restarted knows nothing of an open page until the page says something, and what
-// is first said would be taken for what a new visitor's widgets hold, not for a change. Once that run
-// has ended, what was moved meanwhile can be said again.
+// A restarted server knows nothing of an open page until the page sends a message. The server takes
+// the first message for the widget values of a new visitor, not for a change. So once that run has
+// ended, send again the changes that the visitor made meanwhile.
 export default function (component) {
   const { setTriggerValue, parentElement } = component;
   const state = (parentElement.dpvizReconnect ??= {});
@@ -14,7 +14,7 @@ export default function (component) {
   const app = document.querySelector("[data-test-connection-state]");
   if (!app) return undefined;
   let away = false;
-  let next = null; // the state of the script that is waited for
+  let next = null; // Wait until the app's script reaches this state.
   state.watcher = new MutationObserver(() => {
     const connected = app.dataset.testConnectionState === "CONNECTED";
     if (connected && away) {

@@ -1,5 +1,5 @@
-"""Kept answers: what every question answers, and what every page shows first, as text files.
+"""Stored answers: each question's answer and each page's first view, as text files.
 
-A restructure leaves these files as they are, to the byte; a change of what users get shows as a
-difference that a person reads. ``python -m tests.answers --update`` writes them.
+Refactoring must leave these files unchanged, byte for byte. A change in what users get shows as a
+difference for a person to read. ``python -m tests.answers --update`` rewrites the files.
 """

@@ -1,4 +1,4 @@
-"""The kept files: their names, what stands in each, and what made them."""
+"""The stored files: their names and contents, and the versions that made them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def text_of(name: str, heard: Callable[[str, str], None] = lambda study, text: N
     ----------
     name : str
     heard : callable
-        Called with the study and its JSON, where the name is a question's.
+        Function called with the study and its JSON if the name is a question's.
     """
     if name == "links":
         return links_text()
@@ -34,7 +34,7 @@ def text_of(name: str, heard: Callable[[str, str], None] = lambda study, text: N
         return view(page)
     study, options = QUESTIONS[name]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what a question warns of is in its answer too
+        warnings.simplefilter("ignore")  # An answer contains its warnings, so do not print them.
         answer = getattr(dpviz, study)(**options)
         text = answer_text(answer)
     heard(study, answer.to_json())
@@ -43,5 +43,5 @@ def text_of(name: str, heard: Callable[[str, str], None] = lambda study, text: N
 
 def made_by() -> str:
     """Return the versions on which the last digits of a number depend."""
-    said = versions()
-    return "".join(f"{name} {said[name]}\n" for name in ("numpy", "scipy", "blas"))
+    libraries = versions()
+    return "".join(f"{name} {libraries[name]}\n" for name in ("numpy", "scipy", "blas"))

@@ -1,4 +1,4 @@
-"""What links are read as: the settings, the address that says the same, and the notices."""
+"""How links are read: the settings, the equivalent address, and the notices."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ ADDRESSES = (
 
 
 def read_link(address: str) -> dict[str, Any]:
-    """Return what a link is read as, and what the address bar says of that."""
-    found = link.read(dict(parse_qsl(address, keep_blank_values=True)))
-    query = {"v": link.LINK_VERSION} | found.settings.to_query(page_defaults())
+    """Return how a link is read, and the query that the address bar then shows."""
+    answer = link.read(dict(parse_qsl(address, keep_blank_values=True)))
+    query = {"v": link.LINK_VERSION} | answer.settings.to_query(page_defaults())
     for store, cls in VIEWS.items():
-        query |= found.views[store].to_query(cls())
+        query |= answer.views[store].to_query(cls())
     return {
-        "settings": _changed(found.settings),
+        "settings": _changed(answer.settings),
         "query": urlencode(query),
-        "label": found.label_index,
-        "pin": None if found.pin is None else _changed(found.pin),
-        "notices": list(found.notices),
+        "label": answer.label_index,
+        "pin": None if answer.pin is None else _changed(answer.pin),
+        "notices": list(answer.notices),
     }
 
 
 def _changed(settings: Settings) -> dict[str, Any]:
-    """Return the settings that are not a page's: which mechanisms those feature may change."""
+    """Return settings that differ from page defaults, which may feature other mechanisms later."""
     usual = page_defaults().to_json()
     return {name: value for name, value in settings.to_json().items() if value != usual[name]}
 
 
 def links_text() -> str:
-    """Return what every link is read as."""
-    found = {address: read_link(address) for address in ADDRESSES}
-    return json.dumps(found, indent=1) + "\n"
+    """Return how every link of the test is read."""
+    answers = {address: read_link(address) for address in ADDRESSES}
+    return json.dumps(answers, indent=1) + "\n"

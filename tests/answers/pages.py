@@ -1,4 +1,4 @@
-"""What each page shows first, as text: on a built-in table, and of an uploaded file."""
+"""Each page's first view as text, with a built-in table and with an uploaded file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def first_view(page: str) -> str:
 
 
 def uploaded(page: str) -> str:
-    """Return what a page shows once a file was dropped."""
+    """Return what a page shows after a file upload, as text."""
     at = driver.start(driver.FIRST, **QUICK)
     with open(CLINIC, "rb") as file:
         driver.upload(at, "clinic.csv", file.read(), working=False)
@@ -35,7 +35,7 @@ def uploaded(page: str) -> str:
 
 
 def page_text(at: AppTest) -> str:
-    """Return the text of everything drawn, a line or a few for each element."""
+    """Return the text of everything rendered, in one or a few lines per element."""
     assert not at.exception, [box.message for box in at.exception]
     lines = [line for node in driver.nodes(at) for line in _node_lines(node)]
     return _KEYS.sub("KEY", "\n".join(line.rstrip() for line in lines)) + "\n"
@@ -52,7 +52,7 @@ def _node_lines(node: Any) -> Iterator[str]:
         yield "[plotly_chart]"
         yield from (f"  {line}" for line in figure_lines(go.Figure(json.loads(proto.spec))))
     elif kind == "bidi_component" and node.key == "glossary.terms":
-        return  # the same words on every page, which the lessons' own tests read
+        return  # Every page has the same menu, and the lessons' tests check the menu.
     elif kind == "bidi_component":
         yield f"[component] {node.key}"
         data = json.loads(proto.json) if getattr(proto, "json", "") else {}
@@ -67,20 +67,20 @@ def _node_lines(node: Any) -> Iterator[str]:
         yield f"[html] {_words(proto.body)}"
     else:
         label, value = str(getattr(node, "label", "") or ""), getattr(node, "value", None)
-        said = [label, getattr(value, "name", "") or str("" if value is None else value)]
+        words = [label, getattr(value, "name", "") or str("" if value is None else value)]
         options = list(map(str, getattr(node, "options", None) or ()))
         more = f" of {len(options)}: {', '.join(options[:4])}" if options else ""
-        yield f"[{kind}] " + plain(" = ".join(one for one in said if one) + more)
+        yield f"[{kind}] " + plain(" = ".join(one for one in words if one) + more)
 
 
 def _words(html: str) -> str:
-    """Return what a piece of HTML says, without tags, scripts and embedded pictures."""
+    """Return the text of a piece of HTML, without tags, scripts and embedded images."""
     html = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
     return plain(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html)).strip())
 
 
 def _short(data: Any) -> Any:
-    """Return a payload without long texts: pictures and scripts are looked at elsewhere."""
+    """Return a payload with long texts cut off: other tests check images and scripts."""
     if isinstance(data, dict):
         return {name: _short(value) for name, value in data.items()}
     if isinstance(data, list):

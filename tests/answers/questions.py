@@ -1,6 +1,6 @@
-"""The questions whose answers are kept: each study on six tables, in settings that differ.
+"""The questions whose answers are stored: each study on six tables, in various settings.
 
-Mechanisms are named, so that a new one changes none of these; tables are small and draws few.
+Questions name their mechanisms, so new mechanisms change no answer. Tables are small.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ PRIVATE = {"center": "private", "scale": "private", "row_bound": "private:0.9", 
 
 
 def _questions() -> dict[str, tuple[str, dict[str, Any]]]:
-    asked: dict[str, tuple[str, dict[str, Any]]] = {}
+    questions: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def ask(name: str, study: str, **options: Any) -> None:
-        asked[name] = (study, options)
+        questions[name] = (study, options)
 
     for name, table in TABLES.items():
         ask(f"compare-{name}", "compare", **table, trials=4, mechanisms=MATRIX)
@@ -52,7 +52,7 @@ def _questions() -> dict[str, tuple[str, dict[str, Any]]]:
         ask(f"predict-{name}", "predict", **table, mechanisms=FEW)
         ask(f"waterfall-{name}", "waterfall", **table, k=1, trials=3)
         picture = {"picture": 0.3, "trials": 3, "mechanisms": "gaussian"}
-        if name != "clinic":  # what is published of an own file has fresh noise
+        if name != "clinic":  # A user's own file gets fresh noise, which is not repeatable.
             ask(f"published-{name}", "published", **table, **picture)
     for name in ("iris", "wine", "clinic"):
         ask(f"board-{name}", "board", **TABLES[name], trials=3, mechanisms=FEW)
@@ -64,8 +64,8 @@ def _questions() -> dict[str, tuple[str, dict[str, Any]]]:
     ask("compare-plan", "compare", table=PLAN, trials=4, mechanisms=FEW)
     ask("predict-plan", "predict", table=PLAN, mechanisms=FEW)
     ask("least-n", "least", table="iris", over="n", recovery=0.9, k=1, mechanisms="gaussian")
-    stated = {"survive": "75", "delta_allowed": "no", "hand_out": "directions", "ceiling": 25}
-    ask("decide-pure", "decide", table="wine", **stated)
+    choices = {"survive": "75", "delta_allowed": "no", "hand_out": "directions", "ceiling": 25}
+    ask("decide-pure", "decide", table="wine", **choices)
     ask("published-ellipses", "published", table="iris", **picture, picture_form="ellipses")
     for mechanism in ("gaussian", "knorm", "ppca", "noisy_power"):
         ask(f"account-{mechanism}", "account", mechanism=mechanism)
@@ -79,8 +79,8 @@ def _questions() -> dict[str, tuple[str, dict[str, Any]]]:
     ask("mechanisms", "list_mechanisms")
     ask("datasets", "list_datasets")
     ask("papers", "reproduce")
-    return asked
+    return questions
 
 
 QUESTIONS = _questions()
-"""Name of each kept answer: its study, and what it is asked with."""
+"""Name of each stored answer, with the study and options of the question."""

@@ -1,4 +1,4 @@
-"""What is asked is answered as it was, and pages show first what they showed."""
+"""Answers to questions, and first views of pages, equal the stored files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _no_data_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def follows_the_schema(study: str, text: str) -> None:
-    """Fail where an answer has another shape than docs/results.schema.json says."""
+    """Fail if an answer does not follow docs/results.schema.json."""
     if study in PUBLISHED["$defs"]:
         schema = {"$ref": f"#/$defs/{study}", "$defs": PUBLISHED["$defs"]}
         Draft202012Validator(schema).validate(json.loads(text))
 
 
-# up to half a minute each: the same question of smaller tables is in the first tier
+# These answers take up to half a minute each, so quick test runs use smaller tables instead.
 LONG = ("decide-digits", "decide-planted", "decide-waveform40", "least-digits")
 BY_TIER = [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in NAMES]
 
@@ -38,7 +38,7 @@ def test_answer_is_the_kept_one(name: str) -> None:
     now = text_of(name, follows_the_schema)
     if VERSIONS.read_text("utf-8") == made_by():
         assert now == was, f"python -m tests.answers --update {name} writes it"
-    # other versions, or another processor, move the last digits
+    # Compare fewer digits here: library versions and processors change the last digits.
     assert same(was, now)
 
 

@@ -1,7 +1,7 @@
 """Turn an answer into text that is compared line by line.
 
-Numbers have nine digits, as kernels of a BLAS differ beyond them; a long row of numbers is
-written as its length, ends, mean and moments, which move when any of them moves or changes place.
+Numbers have nine digits, because further digits differ between BLAS kernels. A long row of numbers
+is written as its length, ends, mean and moments, which change if any number changes or moves.
 """
 
 from __future__ import annotations
@@ -22,53 +22,53 @@ import pandas as pd
 from dpviz.core.errors import InvalidSetting
 from dpviz.studies import Answer
 
-_LONGEST = 6  # numbers or rows that are written out; more are summed up
+_LONGEST = 6  # Write at most six entries of a list; summarise a longer list.
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
 _MANY_DIGITS = re.compile(r"-?\d+\.\d{9,}(?:e[-+]?\d+)?")
 _ROUNDING = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?e-(?:1[3-9]|[2-9]\d)(?!\w)")
 
 
 def digits(value: float, places: int = 9) -> str:
-    """Return a number to nine significant digits; 0 for what rounding leaves of it."""
+    """Return a number to nine significant digits; rounding residue becomes 0."""
     if math.isnan(value) or math.isinf(value):
         return str(value)
     return "0" if abs(value) < 1e-13 else f"{value:.{places}g}"
 
 
 def plain(text: str) -> str:
-    """Return a text with long numbers cut to nine digits, without rounding or folders."""
+    """Return a text with numbers of at most nine digits, without rounding residue or folders."""
     text = _ROUNDING.sub("0", text)
     text = _MANY_DIGITS.sub(lambda found: digits(float(found[0])), text)
     return text.replace(os.environ.get("XDG_CACHE_HOME") or "no cache", "CACHE")
 
 
 def summed_up(values: Sequence[Any] | np.ndarray, places: int = 9) -> str:
-    """Return a long row of numbers as length, first, last, mean, size and place of its mass."""
+    """Return a long row of numbers as length, first, last, mean, RMS and first moment."""
     row = np.asarray([math.nan if v is None else v for v in values], dtype=float).ravel()
-    known = row[np.isfinite(row)]
-    # beside large numbers, what rounding leaves of zero
-    known = np.where(np.abs(known) > 1e-8 * np.abs(known).max(initial=0), known, 0.0)
-    if not known.size:
+    finite = row[np.isfinite(row)]
+    # Replace numbers that are tiny beside the largest one by 0: they are rounding residue.
+    finite = np.where(np.abs(finite) > 1e-8 * np.abs(finite).max(initial=0), finite, 0.0)
+    if not finite.size:
         return f"[{row.size} numbers, none finite]"
-    place = float(known @ np.arange(1, known.size + 1)) / known.size
-    size = float(np.sqrt(np.mean(known * known)))
-    said = " ".join(
-        digits(float(v), places) for v in (known[0], known[-1], known.mean(), size, place)
+    place = float(finite @ np.arange(1, finite.size + 1)) / finite.size
+    size = float(np.sqrt(np.mean(finite * finite)))
+    text = " ".join(
+        digits(float(v), places) for v in (finite[0], finite[-1], finite.mean(), size, place)
     )
-    unknown = "" if known.size == row.size else f", {row.size - known.size} not finite"
-    return f"[{row.size}{unknown}: {said}]"
+    unknown = "" if finite.size == row.size else f", {row.size - finite.size} not finite"
+    return f"[{row.size}{unknown}: {text}]"
 
 
 def _words(values: Sequence[Any]) -> str:
-    """Return texts on an axis: the first ones, and how many."""
-    known = list(dict.fromkeys(map(str, values)))
-    return f"{len(values)}: {plain(', '.join(known[:_LONGEST]))}"
+    """Return the number of texts on an axis, and the first few texts."""
+    words = list(dict.fromkeys(map(str, values)))
+    return f"{len(values)}: {plain(', '.join(words[:_LONGEST]))}"
 
 
 def lines_of(data: Any, name: str = "") -> Iterator[str]:
-    """Yield a line for each value of JSON data: its path, and what stands there."""
+    """Yield one line for each value of JSON data: its path and the value."""
     if isinstance(data, Mapping):
-        if len(data) <= 8 and all(_is_short(v) for v in data.values()):  # a mean and its range
+        if len(data) <= 8 and all(_is_short(v) for v in data.values()):
             row = ", ".join(f"{key} {_short(value)}" for key, value in data.items())
             yield f"{name} = {{{row}}}"
             return
@@ -80,7 +80,7 @@ def lines_of(data: Any, name: str = "") -> Iterator[str]:
             row = " ".join("null" if v is None else digits(float(v)) for v in items)
             yield f"{name} = {f'[{row}]' if len(items) <= _LONGEST else summed_up(items)}"
         elif len(items) > 2 * _LONGEST and not isinstance(items[0], str):
-            # a list of points or of objects: the first ones, and all of their numbers as one row
+            # For a list of points or objects, write items 1, 2 and the last, then all numbers.
             for place in (0, 1, len(items) - 1):
                 yield from lines_of(items[place], f"{name}[{place}]")
             yield f"{name} has {len(items)}, in all {summed_up(list(_numbers(items)))}"
@@ -119,7 +119,7 @@ def _numbers(data: Any) -> Iterator[float]:
 
 
 def table_lines(table: pd.DataFrame) -> Iterator[str]:
-    """Yield a table's columns and rows; of a long one each column's sum."""
+    """Yield a table's columns and rows; for a long table, a summary of each column."""
     yield f"columns: {', '.join(map(str, table.columns))}"
     if len(table) > 30:
         yield f"{len(table)} rows"
@@ -137,13 +137,13 @@ def figure_lines(figure: Any) -> Iterator[str]:
     """Yield each trace of a figure: its type, name, length, numbers, and the axes' titles."""
     spec = json.loads(figure.to_json())
     for trace in spec["data"]:
-        said = [trace.get("type", "?"), trace.get("name") or "", trace.get("mode") or ""]
+        words = [trace.get("type", "?"), trace.get("name") or "", trace.get("mode") or ""]
         for key in ("x", "y", "z"):
             values = _decoded(trace.get(key))
             if values is not None and not (values and isinstance(values[0], list)):
                 numeric = all(v is None or _is_number(v) for v in values)
-                said.append(f"{key} {summed_up(values, 6) if numeric else _words(values)}")
-        yield "trace " + " | ".join(str(one) for one in said)
+                words.append(f"{key} {summed_up(values, 6) if numeric else _words(values)}")
+        yield "trace " + " | ".join(str(one) for one in words)
     layout = spec["layout"]
     for key in sorted(layout):
         if re.fullmatch(r"[xy]axis\d*", key) and layout[key].get("title", {}).get("text"):
@@ -153,7 +153,7 @@ def figure_lines(figure: Any) -> Iterator[str]:
 
 
 def _decoded(values: Any) -> Any:
-    """Return the numbers that Plotly packs into base64, or what else there is."""
+    """Return the numbers that Plotly packs into base64; return other values unchanged."""
     if isinstance(values, Mapping) and "bdata" in values:
         row = np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
         return row.astype(float).tolist()
@@ -161,23 +161,23 @@ def _decoded(values: Any) -> Any:
 
 
 def answer_text(answer: Answer) -> str:
-    """Return everything that an answer says, in sections."""
-    made: list[str] = []
+    """Return an answer's whole text, in sections."""
+    lines_out: list[str] = []
 
     def section(title: str, lines: Iterator[str] | list[str]) -> None:
-        made.append(f"== {title}")
-        made.extend(line.rstrip() for line in lines)
+        lines_out.append(f"== {title}")
+        lines_out.extend(line.rstrip() for line in lines)
 
     section("summary", plain(answer.summary()).splitlines())
-    printed = plain(answer.printed())
-    if printed != plain(answer.summary()):
-        section("printed", printed.splitlines())
+    text = plain(answer.printed())
+    if text != plain(answer.summary()):
+        section("printed", text.splitlines())
     section("table", table_lines(answer.table()))
     section("json", lines_of(json.loads(answer.to_json())))
     for name in answer.figures:
         try:
             section(f"figure {name}", figure_lines(answer.figure(name)))
-        except InvalidSetting as error:  # a plan has no rows to be drawn
+        except InvalidSetting as error:  # A plan has no table of rows to plot.
             section(f"figure {name}", [plain(str(error))])
     if hasattr(answer, "paper"):
         with tempfile.TemporaryDirectory() as folder:
@@ -186,15 +186,15 @@ def answer_text(answer: Answer) -> str:
             for path in files:
                 if path.suffix in (".tex", ".bib", ".csv"):
                     section(f"paper {path.name}", plain(path.read_text("utf-8")).splitlines())
-    return "\n".join(made) + "\n"
+    return "\n".join(lines_out) + "\n"
 
 
 def same(was: str, now: str) -> bool:
-    """Return whether texts are equal, numbers to five digits, which every kernel agrees on.
+    """Return whether texts match, to the five digits of numbers on which all kernels agree.
 
-    Figures write six digits: where the last one rounds the other way, 1.00001 becomes 1.00002.
+    Figures write six digits: if the last digit rounds differently, 1.00001 becomes 1.00002.
     """
-    # a number of other digits moves the columns of what is printed
+    # Ignore spaces, because a number with other digits shifts the columns of a printed table.
     if _NUMBER.sub("#", was).split() != _NUMBER.sub("#", now).split():
         return False
     pairs = zip(_NUMBER.findall(was), _NUMBER.findall(now), strict=True)

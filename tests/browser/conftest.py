@@ -1,8 +1,8 @@
-"""Fixtures of the browser edition: one folder, one server of files, one Chromium cut off the net.
+"""Fixtures of the browser edition: one folder, one file server, one Chromium without a network.
 
-The folder is served below a path of its own, as on a host that has other pages. Chromium resolves
-no name and its network log is read when it has closed, so a request to another host is seen also
-where no page made it.
+The folder is served below its own path, as on a host with other pages. Chromium resolves no host
+name. The tests read its network log after Chromium closes, because the log shows requests to other
+hosts even if no page made them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ NOT_FETCHED = (
     "the browser edition is skipped: its locked files are not in this user's cache; "
     "get them with make browser-edition"
 )
-# One step of a session: Python in a browser starts in a minute on a busy machine.
+# A step may take 150 seconds: in a browser on a busy machine, Python can need a minute to start.
 PATIENCE = 150_000
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what cannot be driven here; a file of Pyodide that is not on record is an error."""
+    """Skip tests that cannot run here; raise an error for a Pyodide file that is not on record."""
     here = [item for item in items if item.path.is_relative_to(_FOLDER)]
     if not here:
         return
@@ -52,10 +52,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Files(http.server.SimpleHTTPRequestHandler):
-    """What `python -m http.server` is, quiet, and as strict as the usual hosts of static pages.
+    """A quiet `python -m http.server` that is as strict as the usual static hosts.
 
-    Those serve nothing that begins with ``_`` or ``.`` (a ``.nojekyll`` that lies below the top of
-    the site, as here, is not seen), and show ``404.html`` of their top.
+    The usual hosts serve no name that begins with ``_`` or ``.`` (they ignore a ``.nojekyll`` below
+    the top of the site, as here). They show the ``404.html`` of the top folder.
     """
 
     def send_head(self) -> io.BytesIO | io.BufferedReader | None:
@@ -84,7 +84,7 @@ class _Files(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="session")
 def edition(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of an edition that hosts everything itself, below a path of its own."""
+    """Folder of an edition that hosts all its files itself, below a path of its own."""
     root = tmp_path_factory.mktemp("host")
     lock = read_lock()
     index = b'[{"key": "tiny", "file": "tiny.csv", "n": 6, "d": 3}]'
@@ -130,7 +130,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
 
 @pytest.fixture(scope="session")
 def page(context: BrowserContext) -> Page:
-    """The one page of the session."""
+    """The one page of the browser session."""
     return context.new_page()
 
 
@@ -138,7 +138,7 @@ def page(context: BrowserContext) -> Page:
 def problems(page: Page) -> Iterator[list[str]]:
     """Fail a test during which the page or Python reported an error.
 
-    A test that provokes one takes it out of the list.
+    A test that provokes an error must remove the error from the list.
     """
     problems: list[str] = []
 

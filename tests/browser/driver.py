@@ -1,4 +1,4 @@
-"""How the tests of the browser edition look at its page."""
+"""Helpers that drive and read the page of the browser edition."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ _IDLE = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
 
 def main_of(page: Page) -> Locator:
-    """Return what is drawn beside the menu."""
+    """Return the main part of the page, without the menu."""
     return page.get_by_test_id("stMain")
 
 
 def verdict_of(page: Page) -> Locator:
-    """Return the sentence on top of Explore, which stands below what an upload is asked."""
+    """Return the verdict at the top of Explore, below the questions about an upload."""
     return main_of(page).locator("strong").filter(has_text="At epsilon", visible=True).first
 
 
 def wait_idle(page: Page) -> None:
-    """Return when no script runs; for what follows a change, expect the change first."""
+    """Wait until no script runs; after a change, first wait for its effect."""
     page.locator(_IDLE).wait_for()
     page.wait_for_function("() => !document.querySelector('[data-testid=\"stSkeleton\"]')")
 
 
 def visit(page: Page, name: str) -> None:
-    """Go to a page by the menu, whose links carry its address, and wait until it is drawn."""
+    """Open a page by its menu link, which carries its address, and wait until it is rendered."""
     link = page.locator(f'a[data-testid="stTopNavLink"][href$="/{name}"]')
-    dropped = page.locator(f'a[data-testid="stTopNavDropdownLink"][href$="/{name}"]')
-    page.mouse.move(0, 0)  # what it rests on may show its help above the menu
+    menu_link = page.locator(f'a[data-testid="stTopNavDropdownLink"][href$="/{name}"]')
+    page.mouse.move(0, 0)  # Help text under the pointer could cover the menu.
     for section in page.get_by_test_id("stTopNavSection").all() if not link.count() else ():
         section.click()
-        if dropped.count():
-            link = dropped
+        if menu_link.count():
+            link = menu_link
             break
     link.click()
     page.wait_for_url(re.compile(rf"/{SUB_PATH}/{name}(\?|$)"))
@@ -58,9 +58,9 @@ def send(page: Page, name: str, content: bytes) -> None:
 
 
 def asked_hosts(log: Path) -> set[str]:
-    """Return the hosts that pages of this machine asked, by a network log of Chromium.
+    """Return the hosts that local pages requested, according to a network log of Chromium.
 
-    Chromium asks for updates of its own, for no page: those fail, and count for nothing here.
+    Chromium's own update requests belong to no page; they fail and are ignored.
     """
     hosts = set()
     for event in json.loads(log.read_text(encoding="utf-8"))["events"]:

@@ -1,6 +1,7 @@
 """The dashboard inside a browser, from the first visit on.
 
-The tests are one session, in this order: one Python for all but a deep link and the last test.
+The tests form one session, in this order. All tests but the deep link and the last test share one
+Python process.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from tests.browser.driver import (
     wait_idle,
 )
 
-# Its chain diagonalises, and signs of eigenvectors differ with the build of LAPACK: other draws of
-# one law, on two processors as well (tests/unit/test_chain_signs.py).
+# ppca runs a Markov chain on eigenvectors, whose signs depend on the LAPACK build and processor.
+# The samples differ but follow the same law (tests/unit/test_chain_signs.py).
 SAMPLED = {"ppca"}
 
 STORED = """
@@ -67,27 +68,27 @@ _SHOWS = """
 
 
 class _OtherHost(socketserver.ThreadingTCPServer):
-    # a browser opens connections ahead, and asks nothing by them
+    # Use daemon threads: a browser opens spare connections on which it sends no request.
     daemon_threads = True
 
 
 class _Counting(socketserver.StreamRequestHandler):
-    """Keeps what it was asked."""
+    """Server that stores the requests it receives."""
 
     seen: ClassVar[list[bytes]] = []
 
     def handle(self) -> None:
-        asked = self.rfile.readline()
-        if asked:
-            self.seen.append(asked)
+        request = self.rfile.readline()
+        if request:
+            self.seen.append(request)
         self.wfile.write(b"HTTP/1.0 404 Not Found\r\n\r\n")
 
 
 def test_the_start_screen_says_what_is_loaded(page: Page, address: str) -> None:
-    loaded: list[str] = []
+    addresses: list[str] = []
 
     def note(request: Request) -> None:
-        loaded.append(request.url)
+        addresses.append(request.url)
 
     page.on("request", note)
     page.goto(address + QUICK)
@@ -97,13 +98,13 @@ def test_the_start_screen_says_what_is_loaded(page: Page, address: str) -> None:
     expect(screen.locator("progress")).to_have_js_property("hidden", False)
     terms = urljoin(page.url, screen.get_by_role("link", name="Licences").get_attribute("href"))
     assert "numpy" in page.request.get(terms).text()
-    # bytes that came, out of bytes to come: the bar ends full
+    # The progress bar shows the share of expected bytes that arrived, so it ends full.
     expect(screen.locator('[data-part="step"]')).to_contain_text("MB of")
     expect(screen.locator('[data-part="step"]')).to_have_text("Starting Python")
     assert screen.locator("progress").evaluate("bar => bar.value / bar.max") == 1.0
     expect(screen).to_have_count(0)
     page.remove_listener("request", note)
-    assert [url for url in loaded if "/pyodide/numpy" in url]  # seen here, so missed below
+    assert [url for url in addresses if "/pyodide/numpy" in url]  # Control: a first visit loads it.
 
 
 def test_explore_is_drawn(page: Page) -> None:
@@ -116,14 +117,14 @@ def test_explore_is_drawn(page: Page) -> None:
 def test_the_numbers_are_those_of_an_installed_dpviz(
     page: Page, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with page.expect_download() as got:
-        page.get_by_role("button", name="All as JSON").click()
-    assert got.value.suggested_filename == "dpviz.json"
-    browser = json.loads(Path(got.value.path()).read_text(encoding="utf-8"))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="All results (JSON)").click()
+    assert download.value.suggested_filename == "dpviz.json"
+    browser = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
     keys = [result["mechanism"] for result in browser["results"]]
     assert len(keys) >= 6
-    named = [word for key in keys for word in ("--mechanism", key)]
-    command = ["compare", "iris", "--trials", "5", *named, "--format", "json"]
+    words = [word for key in keys for word in ("--mechanism", key)]
+    command = ["compare", "iris", "--trials", "5", *words, "--format", "json"]
     assert main(command) == 0
     here = json.loads(capsys.readouterr().out)
     assert [result["mechanism"] for result in here["results"]] == keys
@@ -136,19 +137,19 @@ def test_the_numbers_are_those_of_an_installed_dpviz(
     for ours, theirs in zip(here["results"], browser["results"], strict=True):
         assert ours["metrics"].keys() == theirs["metrics"].keys()
         for name, values in ours["metrics"].items():
-            found = theirs["metrics"][name]
-            assert found.pop("kind") == values.pop("kind")
+            metric = theirs["metrics"][name]
+            assert metric.pop("kind") == values.pop("kind")
             if ours["mechanism"] in SAMPLED:
-                # other draws of one law: two means of five draws, 6 standard errors apart at most
-                apart = abs(found["mean"] - values["mean"])
-                assert apart <= 6 * math.hypot(found["se"], values["se"]), name
+                # Both samples follow one law: means of five differ by at most 6 standard errors.
+                apart = abs(metric["mean"] - values["mean"])
+                assert apart <= 6 * math.hypot(metric["se"], values["se"]), name
             else:
-                # a standard error may be exactly 0 on one side and rounding on the other
-                assert found == pytest.approx(values, rel=1e-9, abs=1e-12), name
+                # A standard error may be 0 in one of two Pythons and rounding residue in the other.
+                assert metric == pytest.approx(values, rel=1e-9, abs=1e-12), name
 
 
 def test_nothing_here_can_reach_another_host(page: Page, problems: list[str]) -> None:
-    """The content policy holds for the page and for the workers that it started, Python's too."""
+    """The content policy blocks other hosts for the page and its workers, including Python's."""
     with _OtherHost(("127.0.0.1", 0), _Counting) as other:
         listening = threading.Thread(target=other.serve_forever)
         listening.start()
@@ -159,12 +160,12 @@ def test_nothing_here_can_reach_another_host(page: Page, problems: list[str]) ->
                 assert place.evaluate(_ASKS, address) == "no answer"
             assert page.evaluate(_SHOWS, address) == "no answer"
             assert _Counting.seen == []
-            # the control: a page of this host without the policy, and its worker, do reach it
+            # Control: without the security policy, a page and its worker reach another host.
             bare = page.context.new_page()
             bare.goto(page.url.partition("/some")[0])
-            with bare.expect_worker() as started:
+            with bare.expect_worker() as worker:
                 bare.evaluate("window.own = new Worker(URL.createObjectURL(new Blob([''])))")
-            for place in (bare, started.value):
+            for place in (bare, worker.value):
                 place.evaluate(_ASKS, address)
             bare.evaluate(_SHOWS, address)
             bare.close()
@@ -172,7 +173,7 @@ def test_nothing_here_can_reach_another_host(page: Page, problems: list[str]) ->
         finally:
             other.shutdown()
             listening.join()
-    assert len(problems) >= 2  # Chromium says so of the page; of workers it keeps quiet
+    assert len(problems) >= 2  # Chromium reports attempts of the page, not of its workers.
     assert all("violates the following Content Security Policy" in each for each in problems)
     problems.clear()
 
@@ -184,7 +185,7 @@ def test_the_scrubber_moves_and_the_last_of_many_moves_counts(page: Page) -> Non
     page.keyboard.press("ArrowRight")
     expect(verdict_of(page)).to_contain_text("At epsilon 1.25")
     assert verdict_of(page).inner_text() != before
-    # each of these finds a script that runs, and ends it
+    # Each key press interrupts a running script.
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     expect(page.locator(".st-key-bar").get_by_role("textbox", name="Epsilon")).to_have_value("2.5")
@@ -195,7 +196,7 @@ def test_the_scrubber_moves_and_the_last_of_many_moves_counts(page: Page) -> Non
 @pytest.mark.parametrize("name", [name for name in page_names() if name != "explore"])
 def test_each_page_is_drawn(page: Page, name: str) -> None:
     visit(page, name)
-    stage = page.locator(".dps")  # of a lesson, in a tree of its own
+    stage = page.locator(".dps")  # A lesson's elements are in their own shadow tree.
     if name == "guide":
         stage.wait_for()
     assert len(" ".join([main_of(page).inner_text(), *stage.all_inner_texts()])) > 100
@@ -205,36 +206,36 @@ def test_each_page_is_drawn(page: Page, name: str) -> None:
 
 
 def test_an_upload_stays_here(page: Page) -> None:
-    sent: list[str] = []
+    addresses: list[str] = []
 
     def note(request: Request) -> None:
         if request.method != "GET":
-            sent.append(request.url)
+            addresses.append(request.url)
 
     visit(page, "tradeoffs")
     page.on("request", note)
     page.locator('a[data-testid="stTopNavLink"]').filter(has_text="Explore").click()
     wait_idle(page)
-    # with a column of words: counted, they asked for whole numbers that this Python has not
+    # Include a column of words: counting words once needed an integer type that Pyodide lacks.
     rows = CSV.splitlines()
     words = [b"kind", b"x", b"y", b"x", b"y", b"x", b"y"]
     send(page, "mine.csv", b"\n".join(b",".join(row) for row in zip(rows, words, strict=True)))
-    wait_idle(page)  # until then the board of the table before is there too
-    page.get_by_role("button", name="working view").click()  # the rows are asked for
+    wait_idle(page)  # Before this wait, the page may still show the previous figure.
+    page.get_by_role("button", name="working view").click()  # This view shows the uploaded rows.
     expect(verdict_of(page)).to_contain_text("At epsilon 2.5 ")
     page.remove_listener("request", note)
-    assert sent == []
+    assert addresses == []
 
 
 def test_a_deep_link_starts_from_what_is_kept(page: Page, address: str) -> None:
     page.wait_for_function("() => new Set(window.dpvizEdition.kept).size === 2")
-    kept = page.evaluate(STORED)
-    assert any("/cells/" in path for path in kept)
-    assert page.evaluate("window.dpvizEdition.restored") == 0  # the first visit compiled them all
-    loaded: list[str] = []
+    store = page.evaluate(STORED)
+    assert any("/cells/" in path for path in store)
+    assert page.evaluate("window.dpvizEdition.restored") == 0  # The first visit compiled all files.
+    addresses: list[str] = []
 
     def note(request: Request) -> None:
-        loaded.append(request.url)
+        addresses.append(request.url)
 
     page.on("request", note)
     page.goto(address + "precision/?v=1&table=tiny&trials=5&epsilon=4")
@@ -243,21 +244,21 @@ def test_a_deep_link_starts_from_what_is_kept(page: Page, address: str) -> None:
     wait_idle(page)
     page.remove_listener("request", note)
     assert "precision" in page.url
-    assert not [url for url in loaded if "/pyodide/" in url or url.endswith(".zip")]
-    assert set(kept) <= set(page.evaluate(STORED))
+    assert not [url for url in addresses if "/pyodide/" in url or url.endswith(".zip")]
+    assert set(store) <= set(page.evaluate(STORED))
     assert page.evaluate("window.dpvizEdition.restored") > 1_000
 
 
 def test_a_broken_file_is_refused(page: Page, address: str, problems: list[str]) -> None:
-    """The control of the lock: what does not match is not run."""
+    """A file that does not match the lock is not run."""
     page.evaluate("caches.delete('dpviz-edition')")
     page.route("**/edition/app.zip", lambda route: route.fulfill(body=b"spoiled"))
     page.goto(address + QUICK)
     problem = page.locator('#edition [data-part="problem"]')
     expect(problem).to_contain_text("app.zip is not the file on record")
     page.unroute_all()
-    (said,) = problems  # what its own end breaks in the worker beside is no second cause
-    assert "app.zip is not the file on record" in said
+    (message,) = problems  # Two workers fail, but the page reports one problem.
+    assert "app.zip is not the file on record" in message
     problems.clear()
 
 
@@ -278,11 +279,11 @@ def test_a_browser_that_cannot_is_told_so(page: Page, address: str, script: str,
 
 
 def test_a_first_visit_without_a_network_is_told_so(page: Page, address: str) -> None:
-    session = page.context.browser.new_context()  # which has kept nothing
+    session = page.context.browser.new_context()  # A new context starts with empty storage.
     try:
         fresh = session.new_page()
         fresh.route("**/pyodide/*", lambda route: route.abort())
-        fresh.goto(address)  # the board needs nothing more
+        fresh.goto(address)  # The first figure does not need Pyodide.
         fresh.get_by_role("button", name="Change table, k or mechanisms").click()
         problem = fresh.locator('#edition [data-part="problem"]')
         expect(problem).to_contain_text("check the connection and reload")
@@ -292,7 +293,7 @@ def test_a_first_visit_without_a_network_is_told_so(page: Page, address: str) ->
 
 
 def move_up(slider: Locator) -> str:
-    """Move one step; what the slider then says, which it writes with its next frame."""
+    """Move the slider one step up; return its text, which the next frame writes."""
     before = str(slider.get_attribute("aria-valuetext"))
     slider.press("ArrowRight")
     expect(slider).not_to_have_attribute("aria-valuetext", before)
@@ -302,16 +303,16 @@ def move_up(slider: Locator) -> str:
 def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     page: Page, address: str, edition: Path
 ) -> None:
-    """First drag within a second and a megabyte; then Explore opens at the slider's epsilon.
+    """The figure moves within a second and a megabyte; Explore then opens at the slider's epsilon.
 
-    In a browser whose storage is full, which is said, and Python starts.
+    If the browser's storage is full, the page reports this, and Python still starts.
     """
     visitors = page.context.browser
     assert visitors is not None
-    visitor = visitors.new_context()  # with an empty cache
+    visitor = visitors.new_context()  # A new visitor starts with an empty browser cache.
     fresh = visitor.new_page()
-    asked: list[str] = []
-    fresh.on("request", lambda request: asked.append(request.url))
+    addresses: list[str] = []
+    fresh.on("request", lambda request: addresses.append(request.url))
     began = time.monotonic()
     fresh.goto(address, wait_until="commit")
     slider = fresh.frame_locator("#edition iframe").get_by_label("Epsilon", exact=True)
@@ -319,9 +320,9 @@ def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     expect(slider).to_have_attribute("aria-valuetext", "epsilon 0.05")
     seconds = time.monotonic() - began
     fresh.wait_for_load_state("networkidle")
-    # a second by itself (docs/browser.md); a machine that tests beside it gets three
+    # The figure takes a second alone (docs/browser.md). Other tests slow it: allow three seconds.
     assert seconds < 3
-    files = [edition / url.removeprefix(address) for url in asked]
+    files = [edition / url.removeprefix(address) for url in addresses]
     sizes = [(one / "index.html" if one.is_dir() else one).stat().st_size for one in files]
     assert edition / "board.html" in files
     assert sum(sizes) < 1e6
@@ -337,13 +338,13 @@ def test_the_board_is_dragged_before_python_and_python_takes_over_where_it_is(
     for _ in range(4):
         move_up(slider)
     fresh.get_by_role("button", name="Change table, k or mechanisms").click()
-    expect(slider).to_be_visible()  # and can be moved while Python loads
-    moved = move_up(slider)
+    expect(slider).to_be_visible()  # The slider works even while Python still loads.
+    epsilon = move_up(slider)
     notes = fresh.locator('#edition [data-part="notes"] p')
     expect(notes.first).to_contain_text("storage for this site is full")
     fresh.wait_for_function("() => window.dpvizEdition.seconds !== null")
     expect(notes).to_have_count(1)
     expect(fresh.locator("#edition")).to_have_count(0)
-    own = fresh.locator(".dpv").get_by_label("Epsilon", exact=True)
-    expect(own).to_have_attribute("aria-valuetext", moved)
+    slider_here = fresh.locator(".dpv").get_by_label("Epsilon", exact=True)
+    expect(slider_here).to_have_attribute("aria-valuetext", epsilon)
     visitor.close()

@@ -1,7 +1,7 @@
-"""A second account of privacy, by code other than the claim's.
+"""Account for privacy a second time, with code independent of the mechanism's claim.
 
-Sensitivities come from the search of `dpviz.extend.checks`; the Gaussian and Laplace profiles
-come from dp-accounting. No formula of dpviz is used.
+Sensitivities come from the search of `dpviz.extend.checks`; the Gaussian and Laplace profiles come
+from dp-accounting. This module uses no formula of dpviz.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dpviz.mechanisms._base import AdditiveMechanism
 
 @dataclass(frozen=True)
 class Account:
-    """What the worst pair found really costs.
+    """Actual privacy loss of the worst pair of tables found.
 
-    ``epsilon`` is the pure loss of Laplace noise; ``delta`` that of Gaussian noise at the claimed
-    epsilon. ``declared`` and ``found`` are the sensitivity stated and the one attained.
+    ``epsilon`` is the pure loss of Laplace noise; ``delta`` is the delta of Gaussian noise at the
+    claimed epsilon. ``declared`` and ``found`` are the stated and the attained sensitivity.
     """
 
     epsilon: float
@@ -30,19 +30,19 @@ class Account:
     found: float
 
     def exceeds(self, claim: Budget) -> bool:
-        """Return whether the pair found breaks the claim, beyond rounding."""
+        """Return whether the worst pair found breaks the claim, beyond rounding."""
         return self.epsilon > claim.epsilon * (1 + 1e-9) or self.delta > claim.delta * (1 + 1e-6)
 
 
 def second_account(
     mechanism: AdditiveMechanism, problem: Problem, budget: Budget
 ) -> Account | None:
-    """Return the account of a mechanism with one Gaussian or Laplace part, or None for others."""
+    """Return the second account of a mechanism with one Gaussian or Laplace part, or None."""
     search = searched(mechanism, problem, budget)
     if search is None:
         return None
-    declared, found, scale = search.declared, search.attained, search.scale
+    sensitivity, reach, scale = search.declared, search.attained, search.scale
     if isinstance(mechanism.calibrate(problem, budget).parts[0], GaussianPart):
-        loss = GaussianPrivacyLoss(scale / found, log_mass_truncation_bound=-700)
-        return Account(0.0, float(loss.get_delta_for_epsilon(budget.epsilon)), declared, found)
-    return Account(found / scale, 0.0, declared, found)
+        loss = GaussianPrivacyLoss(scale / reach, log_mass_truncation_bound=-700)
+        return Account(0.0, float(loss.get_delta_for_epsilon(budget.epsilon)), sensitivity, reach)
+    return Account(reach / scale, 0.0, sensitivity, reach)

@@ -1,6 +1,6 @@
-"""Every check over every variant of every mechanism that discovery finds.
+"""Every check runs on every variant of every discovered mechanism.
 
-A new file in ``dpviz/mechanisms`` is covered by being there: nothing below names one.
+This module names no mechanism, so a new file in ``dpviz/mechanisms`` is tested automatically.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ VARIANTS = [variant for cls in CLASSES.values() for variant in checks.variants_o
 
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 3.0, 10.0)
 DELTAS = (1e-9, 1e-5, 1e-2)
-SHAPES = ((50, 2, 1), (1_000, 3, 2), (100_000, 4, 1))  # n, d, k
+SHAPES = ((50, 2, 1), (1_000, 3, 2), (100_000, 4, 1))  # These are values of (n, d, k).
 
 
 def named(mechanism: Mechanism) -> str:
@@ -55,7 +55,7 @@ def test_mechanism(check: str, mechanism: Mechanism) -> None:
 
 
 def _first_of_each_family() -> set[str]:
-    """Return a mechanism of each family, guarantee and release: all others are in the long tier."""
+    """Return one mechanism per family, guarantee and release; the long tier tests all others."""
     kinds = {
         (one.info.family, one.info.guarantee, one.info.release): key
         for key, one in reversed(CLASSES.items())
@@ -71,20 +71,20 @@ FEW = _first_of_each_family()
     [pytest.param(key, marks=() if key in FEW else pytest.mark.long) for key in CLASSES],
 )
 def test_no_audit_refutes_any_variant(key: str) -> None:
-    """In one process: variants that an attack cannot tell apart have one audit."""
-    refuted = {}
+    """No audit refutes a variant; in one process, indistinguishable variants share an audit."""
+    refutations = {}
     for mechanism in checks.variants_of(CLASSES[key]):
         try:
             checks.CHECKS[AUDIT](mechanism)
         except AssertionError as error:
-            refuted[mechanism.text] = str(error)
-    assert refuted == {}
+            refutations[mechanism.text] = str(error)
+    assert refutations == {}
 
 
 def test_a_sampler_whose_time_depends_on_the_table_is_seen() -> None:
-    """The check above is not blind: samplers that reject are told from noise that is added."""
-    seen = [m for m in VARIANTS if m.info.timed and checks.takes_more_or_less(m)]
-    assert len({type(mechanism) for mechanism in seen}) >= 3
+    """Control: the check for timing distinguishes rejection samplers from additive noise."""
+    timing = [m for m in VARIANTS if m.info.timed and checks.takes_more_or_less(m)]
+    assert len({type(mechanism) for mechanism in timing}) >= 3
 
 
 # Privacy -------------------------------------------------------------------------------------
@@ -108,24 +108,24 @@ def test_the_status_is_what_a_second_account_finds(
     kind: str,
     record_property: Callable[[str, object], None],
 ) -> None:
-    """It fails exactly where neighbours that break it are found, and never spends more else."""
-    refuted = []
+    """A claim fails exactly if neighbours break it; otherwise the loss is at most the claim."""
+    false_ones = []
     for problem, budget in settings(kind, relation):
         if mechanism.why_not(problem, budget) is not None:
             continue
         claim = mechanism.claim(problem, budget)
         if claim is None:
             continue
-        spent = mechanism.spent(problem, budget)
-        verdict = mechanism.verdict(problem, budget, spent)
+        loss = mechanism.spent(problem, budget)
+        verdict = mechanism.verdict(problem, budget, loss)
         where = f"n {problem.n}, d {problem.d}, epsilon {budget.epsilon:g}, delta {budget.delta:g}"
         if verdict.fails:
-            refuted.append(where)
-            # only an exact account or an attack calls a claim false; no bound does
-            assert verdict is not Verdict.UNPROVEN or spent is None or not spent.exact, where
+            false_ones.append(where)
+            # Only an exact loss or an attack refutes a claim; an upper bound on the loss cannot.
+            assert verdict is not Verdict.UNPROVEN or loss is None or not loss.exact, where
         else:
-            if spent is not None and spent.delta == claim.delta:
-                assert spent.epsilon <= claim.epsilon * (1 + 1e-6), where
+            if loss is not None and loss.delta == claim.delta:
+                assert loss.epsilon <= claim.epsilon * (1 + 1e-6), where
             if mechanism.info.guarantee == "pure":
                 parts = mechanism.calibrate(problem, budget).parts
                 losses = [math.inf if isinstance(p, GaussianPart) else p.epsilon for p in parts]
@@ -135,16 +135,16 @@ def test_the_status_is_what_a_second_account_finds(
             account = accounts.second_account(mechanism, problem, budget)
         if account is None:
             continue
-        # The stated sensitivity covers every pair found, and is not far above the worst.
+        # The stated sensitivity covers every pair found, and is not far above the worst of them.
         assert account.found <= account.declared * (1 + 1e-9), where
         assert account.found >= 0.9 * account.declared, where
         assert verdict.fails == account.exceeds(claim), where
-    record_property("refuted", "; ".join(refuted))
-    print(f"{mechanism.text}, {relation}, {kind}: refuted at {refuted or 'no setting'}")
+    record_property("refuted", "; ".join(false_ones))
+    print(f"{mechanism.text}, {relation}, {kind}: refuted at {false_ones or 'no setting'}")
 
 
 def test_the_second_account_is_not_blind() -> None:
-    """A mechanism with half the noise it should have is caught, and one with more is not."""
+    """The second account detects half the required noise, and accepts more than required."""
     caught = 0
     problem = Problem(100, 3, 1, Relation.REPLACE, Domain.ball(3))
     budget = Budget(1.0, 1e-5)
@@ -160,15 +160,15 @@ def test_the_second_account_is_not_blind() -> None:
         assert claim is not None
         assert not account.exceeds(claim)
         lying = replace_scale(mechanism, 0.5)
-        halved = accounts.second_account(lying, problem, budget)
-        assert halved is not None
-        assert halved.exceeds(claim)
+        weaker = accounts.second_account(lying, problem, budget)
+        assert weaker is not None
+        assert weaker.exceeds(claim)
         caught += 1
     assert caught > 0
 
 
 def replace_scale(mechanism: AdditiveMechanism, factor: float) -> AdditiveMechanism:
-    """Return the mechanism with its noise multiplied and its account left as it was."""
+    """Return the mechanism with its noise multiplied and its accounting unchanged."""
     base = type(mechanism)
 
     class Lying(base):  # type: ignore[valid-type, misc]
@@ -179,7 +179,7 @@ def replace_scale(mechanism: AdditiveMechanism, factor: float) -> AdditiveMechan
     return Lying()
 
 
-# The family ----------------------------------------------------------------------------------
+# The mechanisms ------------------------------------------------------------------------------
 
 
 def test_keys_slots_and_labels_are_unique() -> None:
@@ -197,10 +197,10 @@ def test_featured_mechanisms_are_six_and_make_a_claim() -> None:
     assert len(featured()) == 6
     for key in featured():
         assert CLASSES[key].info.guarantee != "none"
-    # and the first is what is advised for a table with a delta
+    # For a table with a delta, dpviz advises the first featured mechanism.
     table = Problem(1_797, 61, 2, Relation.REPLACE, Domain.ball(61))
     assert featured()[0] == advised(table, Budget(1.0, 1e-7), rows=True).key
-    assert advised(table, Budget(1.0, 0.0), rows=True).key in featured()  # the best without delta
+    assert advised(table, Budget(1.0, 0.0), rows=True).key in featured()
 
 
 def test_streams_of_different_mechanisms_differ() -> None:
@@ -213,33 +213,33 @@ def test_no_variant_named_means_all_of_them() -> None:
 
 
 def quoted_keys(path: Path, keys: set[str]) -> list[str]:
-    """Return the mechanism keys that stand in a file as text of their own."""
-    found: list[str] = []
+    """Return the mechanism keys that a file holds as string literals."""
+    places: list[str] = []
     text = path.read_text(encoding="utf-8")
-    if not any(key in text for key in keys):  # to parse a file takes long
-        return found
+    if not any(key in text for key in keys):  # Parsing is slow, so skip files without a key.
+        return places
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             key = node.value.partition("[")[0]
             if key in keys:
-                found.append(f"{path.name}:{node.lineno} {node.value!r}")
-    return found
+                places.append(f"{path.name}:{node.lineno} {node.value!r}")
+    return places
 
 
 def test_no_mechanism_is_named_outside_its_file(tmp_path: Path) -> None:
     mechanisms = ROOT / "dpviz" / "mechanisms"
     files = [path for path in (ROOT / "dpviz").rglob("*.py") if mechanisms not in path.parents]
-    # Readers of one paper compare the mechanisms of that paper: there the names are the subject.
+    # Skip dpviz/papers: it compares the mechanisms of papers, so it must name mechanisms.
     files = [path for path in files if ROOT / "dpviz" / "papers" not in path.parents]
     files += [*(ROOT / "pages").rglob("*.py"), *ROOT.glob("app.py")]
     assert len(files) > 10
     hits = [hit for path in files for hit in quoted_keys(path, set(CLASSES))]
     assert hits == []
-    # Negative control: the search sees a key, with parameters too.
+    # Control: the search finds the key of a mechanism, with or without parameters.
     key = featured()[0]
-    planted = tmp_path / "planted.py"
-    planted.write_text(f"DEFAULT = ('{key}', '{key}[a=1]')\n", encoding="utf-8")
-    assert len(quoted_keys(planted, set(CLASSES))) == 2
+    planted_file = tmp_path / "planted.py"
+    planted_file.write_text(f"DEFAULT = ('{key}', '{key}[a=1]')\n", encoding="utf-8")
+    assert len(quoted_keys(planted_file, set(CLASSES))) == 2
 
 
 THROW_AWAY = '''
@@ -289,11 +289,11 @@ class ThrowAway(AdditiveMechanism):
 def throw_away(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> Iterator[str]:
-    """Drop one more file beside the mechanisms; ``request.param`` is its noise factor, or
-    the factor and the file's text.
+    """Add a file beside the mechanisms; ``request.param`` is the noise factor, or the factor and
+    the file's text.
     """
-    given = request.param if isinstance(request.param, tuple) else (request.param, THROW_AWAY)
-    factor, text = given
+    words = request.param if isinstance(request.param, tuple) else (request.param, THROW_AWAY)
+    factor, text = words
     key = f"throw_away_{str(factor).replace('.', '_')}_{len(text)}"
     source = text.replace("FACTOR", str(factor))
     (tmp_path / f"{key}.py").write_text(source, encoding="utf-8")
@@ -307,9 +307,9 @@ def throw_away(
 
 @pytest.mark.parametrize("throw_away", [1.000001], indirect=True)
 def test_a_new_file_is_all_it_takes(throw_away: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = all_mechanisms()
-    assert set(found) == set(CLASSES) | {throw_away}
-    assert list(found)[-1] == throw_away  # by its order: nobody else moves
+    mechanisms = all_mechanisms()
+    assert set(mechanisms) == set(CLASSES) | {throw_away}
+    assert list(mechanisms)[-1] == throw_away  # The new mechanism's order puts it after all others.
     assert [row["relation"] for row in listing_rows() if row["key"] == throw_away] == [
         str(relation) for relation in Relation
     ]
@@ -319,10 +319,10 @@ def test_a_new_file_is_all_it_takes(throw_away: str, capsys: pytest.CaptureFixtu
     everything = json.loads(capsys.readouterr().out)
     results = {row["mechanism"]: row for row in everything["results"]}
     assert set(results[throw_away]["metrics"]) == set(offered(picture=False))
-    for variant in checks.variants_of(found[throw_away]):
+    for variant in checks.variants_of(mechanisms[throw_away]):
         for check in checks.CHECKS.values():
             check(variant)
-    # It changed nobody's numbers.
+    # The new mechanism must not change the numbers of any existing mechanism.
     others = [key for key in CLASSES if key in results]
     arguments = [word for key in others for word in ("--mechanism", key)]
     assert main(["compare", "iris", "--trials", "3", "--format", "json", *arguments]) == 0
@@ -346,10 +346,10 @@ EXACT_LOSS = (
 @pytest.mark.parametrize("throw_away", [(1.000001, EXACT_LOSS)], indirect=True)
 def test_a_new_mechanism_with_an_exact_loss_is_one_file(throw_away: str) -> None:
     mechanism = all_mechanisms()[throw_away]()
-    found = audit(mechanism, Budget(1.0), d=3, k=1, trials=400)
-    assert found.exact is not None
-    assert found.exact.source == "this file"
-    assert found.epsilon_lower >= 0.75
+    result = audit(mechanism, Budget(1.0), d=3, k=1, trials=400)
+    assert result.exact is not None
+    assert result.exact.source == "this file"
+    assert result.epsilon_lower >= 0.75
 
 
 @pytest.mark.parametrize("throw_away", [0.5], indirect=True)
@@ -372,9 +372,9 @@ def test_a_copy_of_the_template_passes_every_check(
     monkeypatch.setattr(dpviz.mechanisms, "__path__", [*dpviz.mechanisms.__path__, str(tmp_path)])
     all_mechanisms.cache_clear()
     try:
-        copied = all_mechanisms()[key]
-        assert copied.info.order not in {cls.info.order for cls in CLASSES.values()}
-        for variant in checks.variants_of(copied):
+        mechanism_copy = all_mechanisms()[key]
+        assert mechanism_copy.info.order not in {cls.info.order for cls in CLASSES.values()}
+        for variant in checks.variants_of(mechanism_copy):
             for check in checks.CHECKS.values():
                 check(variant)
     finally:
@@ -403,7 +403,7 @@ def test_a_module_without_a_mechanism_is_refused(
 
 
 def test_numbers_do_not_depend_on_which_other_mechanisms_run() -> None:
-    """A check of the streams' names, without the command line."""
+    """A mechanism's random numbers do not depend on the other mechanisms that run."""
     noise = {key: np.asarray(Draws.trials(0, key, range(3)).normal(2)).tobytes() for key in CLASSES}
     again = {key: Draws.trials(0, key, range(3)).normal(2).tobytes() for key in reversed(CLASSES)}
     assert noise == again

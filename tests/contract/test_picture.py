@@ -1,4 +1,4 @@
-"""What a published picture costs: sensitivities by search, the account by other code, an attack."""
+"""Privacy cost of a published 2-D map: sensitivities by search, a second accounting, an attack."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ def answers(
 def test_a_search_over_neighbours_finds_the_stated_sensitivity(
     form: str, axes: int, relation: Relation
 ) -> None:
-    """Rows and labels move; what is found is attained, so it is never above the true one."""
+    """A search over rows and labels attains the stated sensitivity and never exceeds it."""
     problem = replace(PROBLEM, k=axes, relation=relation)
-    found = account("gaussian", form, problem)
+    picture = account("gaussian", form, problem)
     l2, l1 = sensitivities(form, axes, relation)
     rng = generator(3, "picture neighbours", form, axes, str(relation))
     V = np.linalg.qr(rng.standard_normal((6, axes)))[0]
     frame = rng.uniform(0.3, 0.8, axes)
     others, worst = rng.standard_normal((5, 6)) / 4, np.zeros(2)
-    # along the axes, their diagonals, in the origin's cell and anywhere, on the ball and inside
+    # Start the search along axes and diagonals, near the origin, and at random points in space.
     grid = np.array([[a, b][:axes] for a in (-1, 0, 1) for b in (-1, 0, 1)], dtype=float)
     grid = grid[np.linalg.norm(grid, axis=1) > 0]
     edges = (grid / np.linalg.norm(grid, axis=1, keepdims=True) * frame) @ V.T
@@ -78,7 +78,7 @@ def test_a_search_over_neighbours_finds_the_stated_sensitivity(
                 tables = [np.vstack([row, others]) for row in (first, second)]
                 labels = [np.array([own, 0, 1, 2, 0, 1]) for own in (0, label)]
                 one, two = (
-                    answers(rows, codes, V, frame, found)
+                    answers(rows, codes, V, frame, picture)
                     for rows, codes in zip(tables, labels, strict=True)
                 )
                 apart = (one - two).ravel()
@@ -89,25 +89,25 @@ def test_a_search_over_neighbours_finds_the_stated_sensitivity(
 
 
 def test_a_search_over_neighbours_would_find_a_wrong_sensitivity() -> None:
-    """The control: two rows in two cells move counts by more than zero-out's one."""
-    found = account("gaussian")
+    """Control: moving a row between two cells changes the counts more than removing one row."""
+    picture = account("gaussian")
     V, frame = np.eye(6)[:, :2], np.ones(2)
     one, two = (
-        answers(np.vstack([row, np.ones((2, 6)) / 9]), np.array([0, 0, 0]), V, frame, found)
+        answers(np.vstack([row, np.ones((2, 6)) / 9]), np.array([0, 0, 0]), V, frame, picture)
         for row in (np.eye(6)[0], -np.eye(6)[0])
     )
     assert np.linalg.norm(one - two) > sensitivities(CELLS, 2, Relation.ZERO_OUT)[0] * 1.4
 
 
 def test_one_row_is_in_one_cell_of_one_label_and_nobody_in_none() -> None:
-    found = account("gaussian")
+    picture = account("gaussian")
     rng = generator(3, "one row")
     V, frame = np.eye(6)[:, :2], np.array([0.5, 0.7])
     for row in rng.standard_normal((50, 6)):
-        single = answers(row[None], np.array([2]), V, frame, found)
+        single = answers(row[None], np.array([2]), V, frame, picture)
         assert sorted(np.unique(single)) == [0.0, 1.0]
         assert single.sum() == single[2].sum() == 1.0
-    assert answers(np.zeros((1, 6)), np.array([2]), V, frame, found).sum() == 0
+    assert answers(np.zeros((1, 6)), np.array([2]), V, frame, picture).sum() == 0
 
 
 def test_one_row_moves_each_count_of_a_search_by_at_most_one() -> None:
@@ -123,12 +123,12 @@ def test_one_row_moves_each_count_of_a_search_by_at_most_one() -> None:
 
 @pytest.mark.parametrize("relation", list(Relation))
 def test_one_row_moves_a_bought_scree_by_no_more_than_it_pays_for(relation: Relation) -> None:
-    """Sums of squares in units of the radius, over neighbours that reach beyond it; it is attained.
+    """One row moves the sums of squares (in units of the radius) by at most the attained bound.
 
-    The control: the same rows without the cut.
+    Control: the bound fails for the same rows without clipping.
     """
-    made = account("spherical", problem=replace(PROBLEM, relation=relation))
-    plan = made.plan.variances
+    picture = account("spherical", problem=replace(PROBLEM, relation=relation))
+    plan = picture.plan.variances
     assert plan is not None
     (part,) = {one for one in plan.parts if one.sensitivity != 1.0 or one.attained} or {
         plan.parts[-1]
@@ -138,14 +138,14 @@ def test_one_row_moves_a_bought_scree_by_no_more_than_it_pays_for(relation: Rela
     V = np.eye(6)[:, :2]
     starts = np.concatenate([np.eye(6), 3 * np.eye(6), rng.standard_normal((12, 6))])
     silent = np.zeros(standard_numbers(Draws.batch(rng, 1), 2, pure=False).shape[1])
-    # every row beyond the bound: the search ends there, whoever is replaced
+    # Put all further rows beyond the bound: the search then ends there, whichever row changes.
     others = np.full((PROBLEM.n - 1, 6), 1e-3)
     others[: PROBLEM.n - 2, 0] = 5.0
 
     def sums(row: FloatArray, bound: float) -> FloatArray:
-        found = bought(np.vstack([row, others]), V, plan, silent, bound)
-        assert found.radius == bound
-        both = np.append(found.variances, found.total - found.variances.sum())
+        variances = bought(np.vstack([row, others]), V, plan, silent, bound)
+        assert variances.radius == bound
+        both = np.append(variances.variances, variances.total - variances.variances.sum())
         return both * PROBLEM.n / 0.5**2
 
     worst = free = 0.0
@@ -182,27 +182,27 @@ def test_there_is_something_to_account_for() -> None:
 def test_directions_and_picture_cost_the_budget_by_dp_accounting(
     key: str, relation: Relation
 ) -> None:
-    """Two roundings of the composed loss enclose what is claimed for all together."""
-    made = account(key, problem=replace(PROBLEM, relation=relation))
-    assert (made.plan.variances is None) == made.plan.released  # a scree is in the account
-    own = made.prepared.mechanism.calibrate(made.prepared.problem, made.prepared.rest).parts
+    """Two roundings of the composed loss enclose the epsilon claimed for the whole release."""
+    plan = account(key, problem=replace(PROBLEM, relation=relation))
+    assert (plan.plan.variances is None) == plan.plan.released
+    parts = plan.prepared.mechanism.calibrate(plan.prepared.problem, plan.prepared.rest).parts
     low, high = (
-        _composed([*own, *made.plan.parts], pessimistic).get_epsilon_for_delta(BUDGET.delta)
+        _composed([*parts, *plan.plan.parts], pessimistic).get_epsilon_for_delta(BUDGET.delta)
         for pessimistic in (False, True)
     )
     assert low <= BUDGET.epsilon <= high
-    assert high - low < 0.01  # else it would say nothing
-    assert made.prepared.spent is not None
-    assert BUDGET.epsilon * (1 - 1e-6) < made.prepared.spent.epsilon <= BUDGET.epsilon
+    assert high - low < 0.01  # Wider limits than this would make the test meaningless.
+    assert plan.prepared.spent is not None
+    assert BUDGET.epsilon * (1 - 1e-6) < plan.prepared.spent.epsilon <= BUDGET.epsilon
 
 
 def _composed(parts: list, pessimistic: bool) -> pld.PrivacyLossDistribution:
-    # 12 digits: a millionth of the interval, and parts that differ by rounding alone are as one
+    # Round ratios to 12 digits, so that ratios which differ only by rounding count as equal.
     ratios = Counter(float(f"{part.std / part.sensitivity:.12g}") for part in parts)
     return _of_ratios(tuple(sorted(ratios.items())), pessimistic)
 
 
-@cache  # mechanisms and relations differ in what they add noise to, and seldom in what it costs
+@cache  # Most mechanisms and relations have the same ratios, so compute each once.
 def _of_ratios(
     ratios: tuple[tuple[float, int], ...], pessimistic: bool
 ) -> pld.PrivacyLossDistribution:
@@ -220,38 +220,38 @@ def _of_ratios(
 
 @pytest.mark.parametrize("key", PURE)
 def test_pure_pictures_and_pure_directions_add_up(key: str) -> None:
-    made = account(key)
-    assert made.plan.released or made.plan.variances is None
+    plan = account(key)
+    assert plan.plan.released or plan.plan.variances is None
     picture = math.fsum(
         part.sensitivity / part.scale if isinstance(part, LaplacePart) else part.epsilon
-        for part in made.plan.parts
+        for part in plan.plan.parts
         if isinstance(part, (LaplacePart, PurePart))
     )
     assert picture == pytest.approx(0.65 * BUDGET.epsilon, rel=1e-9)
-    assert made.prepared.rest.epsilon == pytest.approx(0.35 * BUDGET.epsilon, rel=1e-6)
-    assert made.prepared.rest.delta == 0
-    assert picture + made.prepared.rest.epsilon <= BUDGET.epsilon
+    assert plan.prepared.rest.epsilon == pytest.approx(0.35 * BUDGET.epsilon, rel=1e-6)
+    assert plan.prepared.rest.delta == 0
+    assert picture + plan.prepared.rest.epsilon <= BUDGET.epsilon
 
 
 def test_a_threshold_pays_for_who_is_alone_in_a_cell() -> None:
-    """What passes is the chance that 1 + noise is above it: by SciPy's own tail."""
-    made = account("gaussian", SPARSE)
-    passes = norm.sf(made.plan.threshold - 1, scale=made.plan.std)
+    """By SciPy's normal tail, a lone person in a cell passes the threshold as rarely as allowed."""
+    picture = account("gaussian", SPARSE)
+    passes = norm.sf(picture.plan.threshold - 1, scale=picture.plan.std)
     assert passes <= THRESHOLD_SHARE * BUDGET.delta * (1 + 1e-9)
-    assert made.prepared.spent is not None
-    assert made.prepared.spent.epsilon <= BUDGET.epsilon
+    assert picture.prepared.spent is not None
+    assert picture.prepared.spent.epsilon <= BUDGET.epsilon
     without = account("gaussian")
-    assert made.prepared.rest.epsilon < without.prepared.rest.epsilon  # it is not for nothing
+    assert picture.prepared.rest.epsilon < without.prepared.rest.epsilon
 
 
 @pytest.mark.parametrize("key", list(all_mechanisms()))
 def test_every_mechanism_has_a_picture_or_a_broken_claim(key: str) -> None:
-    made = account(key)
-    if made.status.verdict.counts:
-        assert made.plan.cells in range(4, 13, 2)
-        spent = made.prepared.spent
-        assert spent is not None
-        assert spent.epsilon <= BUDGET.epsilon * (1 + 1e-9)
+    picture = account(key)
+    if picture.status.verdict.counts:
+        assert picture.plan.cells in range(4, 13, 2)
+        loss = picture.prepared.spent
+        assert loss is not None
+        assert loss.epsilon <= BUDGET.epsilon * (1 + 1e-9)
 
 
 # --- an attack on all that is published -----------------------------------------------------
@@ -264,9 +264,9 @@ DRAWS = 2_500
 def _seen(
     made: PictureAccount, far: bool, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return all that is published of each draw: directions, frame and counts.
+    """Return all published values of each simulated release: directions, frame and counts.
 
-    As it is, and with the fault that is planted.
+    The first copy of the values is correct; the second copy has the planted fault.
     """
     rows = generator(5, "others").uniform(-0.2, 0.2, (SMALL.n, 3))
     rows[0] = [0.9, 0.1, 0.0] if far else [-0.05, 0.0, 0.3]
@@ -275,15 +275,15 @@ def _seen(
     mechanism = made.prepared.mechanism
     data = SecondMoment(rows.T @ rows / SMALL.n, SMALL.n, rows)
     calibration = mechanism.calibrate(SMALL, made.prepared.rest)
-    released = mechanism.release_many(data, calibration, Draws.batch(rng, DRAWS))
+    releases = mechanism.release_many(data, calibration, Draws.batch(rng, DRAWS))
     noise = PictureNoise.drawn(made.plan, Draws.batch(rng, DRAWS))
-    found: tuple[list[FloatArray], list[FloatArray]] = ([], [])
-    for index, V in enumerate(released.components):
+    sides: tuple[list[FloatArray], list[FloatArray]] = ([], [])
+    for index, V in enumerate(releases.components):
         picture = publish(rows, codes, V, made.plan, noise, index)
         leaking = _framed_by_data(picture, rows, codes, V, noise, index)
-        for shown, one in zip(found, (picture, leaking), strict=True):
-            shown.append(np.concatenate([(V @ V.T).ravel(), np.log(one.frame), one.noisy.ravel()]))
-    return np.array(found[0]), np.array(found[1])
+        for side, one in zip(sides, (picture, leaking), strict=True):
+            side.append(np.concatenate([(V @ V.T).ravel(), np.log(one.frame), one.noisy.ravel()]))
+    return np.array(sides[0]), np.array(sides[1])
 
 
 def _framed_by_data(
@@ -294,7 +294,7 @@ def _framed_by_data(
     noise: PictureNoise,
     index: int,
 ) -> Picture:
-    """Return the picture with a frame that holds every row: the fault that is planted."""
+    """Return the picture with a frame that holds every row, which is the planted fault."""
     along = places(rows, V, disk=False)
     frame = np.abs(along).max(axis=0)
     exact = exact_answers(along, codes, rows.any(axis=1), frame, picture.plan)
@@ -303,12 +303,12 @@ def _framed_by_data(
 
 
 def test_an_attack_refutes_a_frame_from_the_data_and_no_other() -> None:
-    made = account("spherical", problem=SMALL, budget=LOUD)
-    assert made.plan.frame == SEARCHED
-    assert made.plan.cells
-    assert made.status.verdict.counts
-    sides = [_seen(made, far, generator(6, "attack", side)) for side, far in enumerate((1, 0))]
-    # two limits for each order of one pair, at 99.99 % together
+    picture = account("spherical", problem=SMALL, budget=LOUD)
+    assert picture.plan.frame == SEARCHED
+    assert picture.plan.cells
+    assert picture.status.verdict.counts
+    sides = [_seen(picture, far, generator(6, "attack", side)) for side, far in enumerate((1, 0))]
+    # A pair of tables has two orders with two limits each; all four hold at 99.99 % confidence.
     sound, leaking = (
         epsilon_lower(first, second, LOUD.delta, 1e-4 / 4)
         for first, second in zip(*sides, strict=True)

@@ -1,4 +1,4 @@
-"""Every mechanism behind a preparation that is paid for: one account, one flow, no fault."""
+"""Test every mechanism behind a private preparation: one accounting, one data flow, no fault."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ ALL_PAID = Settings(
 )
 IRIS = prepare(load("iris"), ALL_PAID)
 BUDGET = Budget(1.0, 1e-2)
-TRIALS = 120  # of each table: few, for every mechanism is attacked
+TRIALS = 120  # Use few repetitions per table, because all mechanisms are tested.
 LOW, HIGH = np.array([-1.0, 0.0]), np.array([1.0, 4.0])
-NO_DRAWS = Draws.batch(np.random.default_rng(0), 1)  # for noise of size 0
+NO_DRAWS = Draws.batch(np.random.default_rng(0), 1)  # Noise of scale 0 needs no random numbers.
 PUBLIC = Transform(LOW, HIGH, (LOW + HIGH) / 2, np.ones(2), 1.5, False, 1.0)
 
 
@@ -81,23 +81,23 @@ def _chain(key: str, relation: Relation, budget: Budget = BUDGET) -> PreparedMec
 @pytest.mark.parametrize("key", all_mechanisms())
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_whole_costs_no_more_than_its_budget(key: str, relation: Relation) -> None:
-    found = _chain(key, relation)
-    if isinstance(found, str):
-        assert found  # why it cannot run, in words
+    chain = _chain(key, relation)
+    if isinstance(chain, str):
+        assert chain  # This is the reason why the preparation cannot run.
         return
-    spent = found.spent
-    status = found.status(spent)
-    if found.claimed is None:
+    loss = chain.spent
+    status = chain.status(loss)
+    if chain.claimed is None:
         assert status.verdict is Verdict.BASELINE
         return
-    # a mechanism that spends less than it claims may leave room for the preparation
-    assert found.rest.epsilon <= found.claimed.epsilon
-    if status.verdict.fails:  # its own claim is false on what is left, too
-        assert found.mechanism.status(found.problem, found.rest).verdict.fails
+    # A mechanism that uses less than it claims may leave budget for the preparation.
+    assert chain.rest.epsilon <= chain.claimed.epsilon
+    if status.verdict.fails:  # The claim must also fail on the remaining budget.
+        assert chain.mechanism.status(chain.problem, chain.rest).verdict.fails
         return
-    assert spent is not None
-    assert spent.epsilon <= found.claimed.epsilon * (1 + 1e-9)
-    assert spent.delta <= found.claimed.delta
+    assert loss is not None
+    assert loss.epsilon <= chain.claimed.epsilon * (1 + 1e-9)
+    assert loss.delta <= chain.claimed.delta
     assert "Preparation (" in status.evidence
 
 
@@ -125,17 +125,17 @@ def _by_dp_accounting(parts: Sequence[Part]) -> pld.PrivacyLossDistribution:
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("key", ["gaussian", "separate_covariance", "wishart_difference"])
 def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relation) -> None:
-    """Count, mean, scale and release: spent, curve and repeated releases within 1e-3."""
+    """A chain's loss, curve and repeated releases match dp-accounting within 1e-3."""
     mechanism = parse_variant(key)
     problem = Problem(300, 4, 1, relation, Domain.ball(4))
-    wanted = PrivateSteps((COUNT, MEAN, SCALE))
-    found = prepared_mechanism(mechanism, problem, BUDGET, wanted)
-    assert found.spent is not None
-    release = mechanism.calibrate(problem, found.rest).parts
-    whole = _by_dp_accounting((*found.preparation.parts, *release))
-    view = account_view(mechanism, problem, BUDGET, (1, 10), wanted)
-    assert view.spent == found.spent
-    if found.spent.delta > 0:
+    steps = PrivateSteps((COUNT, MEAN, SCALE))
+    chain = prepared_mechanism(mechanism, problem, BUDGET, steps)
+    assert chain.spent is not None
+    release = mechanism.calibrate(problem, chain.rest).parts
+    whole = _by_dp_accounting((*chain.preparation.parts, *release))
+    view = account_view(mechanism, problem, BUDGET, (1, 10), steps)
+    assert view.spent == chain.spent
+    if chain.spent.delta > 0:
         assert whole.get_epsilon_for_delta(BUDGET.delta) == pytest.approx(
             view.spent.epsilon, abs=1e-3
         )
@@ -145,8 +145,8 @@ def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relati
         )
     ten = whole.self_compose(10).get_epsilon_for_delta(BUDGET.delta)
     assert view.repeated[1].exact == pytest.approx(ten, rel=1e-3)
-    # the control: without the preparation it is another account
-    alone = account_view(mechanism, problem, found.rest, (1,))
+    # Control: without the preparation, the mechanism's epsilon is smaller.
+    alone = account_view(mechanism, problem, chain.rest, (1,))
     assert alone.spent.epsilon < view.spent.epsilon * 0.99
 
 
@@ -158,26 +158,26 @@ def test_the_account_of_a_chain_is_that_of_other_code(key: str, relation: Relati
 def test_the_account_of_bought_variances_is_that_of_other_code(
     key: str, delta: float, relation: Relation, radius: bool
 ) -> None:
-    """A release, the search for a radius and the variances spend the budget, and no more."""
+    """A release, the radius search and the variances use the whole budget, and no more."""
     mechanism = parse_variant(key)
     domain = Domain.unbounded(4) if radius else Domain.ball(4)
     problem, budget = Problem(300, 4, 1, relation, domain), Budget(1.0, delta)
-    wanted = PrivateSteps((), variance=0.2, radius=radius)
-    found = prepared_mechanism(mechanism, problem, budget, wanted)
-    assert found.spent is not None
-    assert found.spent.epsilon == pytest.approx(1.0, abs=1e-6)
-    assert found.spent.epsilon <= 1.0
-    release = mechanism.calibrate(problem, found.rest).parts
-    parts = (*found.preparation.parts, *release)
+    steps = PrivateSteps((), variance=0.2, radius=radius)
+    chain = prepared_mechanism(mechanism, problem, budget, steps)
+    assert chain.spent is not None
+    assert chain.spent.epsilon == pytest.approx(1.0, abs=1e-6)
+    assert chain.spent.epsilon <= 1.0
+    release = mechanism.calibrate(problem, chain.rest).parts
+    parts = (*chain.preparation.parts, *release)
     if delta == 0:
-        # Laplace noise and exponential mechanisms: epsilons add
+        # Add the epsilons: Laplace noise and exponential mechanisms compose in this way.
         assert math.fsum(_epsilon_of(part) for part in parts) == pytest.approx(1.0, abs=1e-6)
     else:
         other = _by_dp_accounting(parts).get_epsilon_for_delta(delta)
-        assert other == pytest.approx(found.spent.epsilon, abs=2e-3)
-    # the control: a release with all of the budget beside them spends more
+        assert other == pytest.approx(chain.spent.epsilon, abs=2e-3)
+    # Control: the preparation plus a release with the whole budget exceeds the budget.
     alone = mechanism.calibrate(problem, budget).parts
-    assert accounting.spent((*found.preparation.parts, *alone), budget).epsilon > 1.05
+    assert accounting.spent((*chain.preparation.parts, *alone), budget).epsilon > 1.05
 
 
 def _epsilon_of(part: Part) -> float:
@@ -192,9 +192,9 @@ def _epsilon_of(part: Part) -> float:
 def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
     relation: Relation,
 ) -> None:
-    """Random rows and directions, then steps uphill; two rows along two directions attain it.
+    """A hill climb from random rows and directions attains the sensitivity and never exceeds it.
 
-    Each start ends at the maximum, with one direction, two or three: one start of each says it all.
+    Every start reaches the maximum, with one to three directions, so one start each suffices.
     """
     rng = np.random.default_rng(12)
     most = {}
@@ -205,18 +205,18 @@ def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
         (part,) = plan.parts
         assert isinstance(part, (GaussianPart, LaplacePart))
         most[1 if pure else 2] = part.sensitivity
-    plan = replace(plan, noises=dict.fromkeys(plan.noises, 0.0))  # what the noise is added to
+    plan = replace(plan, noises=dict.fromkeys(plan.noises, 0.0))  # Compare values without noise.
     for norm, sensitivity in most.items():
         for m in (1, 2, 3):
             point = rng.standard_normal((3, 2 + m))
             size = _moved(point, plan, relation, norm)
             for step in range(600):
-                tried = point + rng.standard_normal(point.shape) * 0.5 * 0.99**step
-                if (found := _moved(tried, plan, relation, norm)) > size:
-                    point, size = tried, found
+                candidate = point + rng.standard_normal(point.shape) * 0.5 * 0.99**step
+                if (distance := _moved(candidate, plan, relation, norm)) > size:
+                    point, size = candidate, distance
             assert size <= sensitivity * (1 + 1e-12)
             assert size == pytest.approx(sensitivity, rel=1e-2)
-    # the control: rows that nothing shortens move it further
+    # Control: if rows are not clipped, the variances move further.
     long = 3 * rng.standard_normal((3, 4))
     assert _moved(long, plan, relation, 2, bound=np.inf) > 1.5 * most[2]
 
@@ -224,36 +224,36 @@ def test_no_neighbours_move_bought_variances_further_than_their_sensitivity(
 def _moved(
     point: np.ndarray, plan: Preparation, relation: Relation, norm: int, bound: float = 1.0
 ) -> float:
-    """Return how far two rows, and directions, given by columns, set the variances apart."""
+    """Return how far apart two rows move the variances; columns give rows and directions."""
     first, second = (
         row / max(1.0, float(np.linalg.norm(row)) / bound) for row in (point[:, 0], point[:, 1])
     )
     if relation is Relation.ZERO_OUT:
         second = np.zeros(3)
     directions = np.linalg.qr(point[:, 2:])[0]
-    seen = [
+    variances = [
         noisy_variances(squares_along(directions, np.outer(row, row)), plan, NO_DRAWS)[0]
         for row in (first, second)
     ]
-    return float(np.linalg.norm(seen[0] - seen[1], norm))
+    return float(np.linalg.norm(variances[0] - variances[1], norm))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", all_mechanisms())
 def test_no_chain_is_refuted(key: str) -> None:
-    """An attack on everything that is published, with confidence 0.9999 for each mechanism."""
-    found = _chain(key, Relation.REPLACE)
-    if isinstance(found, str) or found.status(found.spent).verdict.fails or found.claimed is None:
+    """No attack on all published values refutes a chain (confidence 0.9999 per mechanism)."""
+    chain = _chain(key, Relation.REPLACE)
+    if isinstance(chain, str) or chain.status(chain.spent).verdict.fails or chain.claimed is None:
         return
-    assert not audit_chain(found, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
+    assert not audit_chain(chain, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
 
 
 def test_that_attack_sees_a_mean_taken_from_the_data() -> None:
-    found = _chain("gaussian", Relation.REPLACE)
-    assert isinstance(found, PreparedMechanism)
-    none = replace(found.preparation, noises={}, parts=())
-    seen = audit_chain(
-        found,
+    chain = _chain("gaussian", Relation.REPLACE)
+    assert isinstance(chain, PreparedMechanism)
+    none = replace(chain.preparation, noises={}, parts=())
+    attack = audit_chain(
+        chain,
         PUBLIC,
         trials=TRIALS,
         confidence=0.9999,
@@ -261,24 +261,24 @@ def test_that_attack_sees_a_mean_taken_from_the_data() -> None:
             rows, replace(PUBLIC, center=rows.mean(axis=0)), none, draws, present
         ),
     )
-    assert seen.refuted
+    assert attack.refuted
 
 
 @pytest.mark.slow
 def test_every_mechanism_that_can_runs_in_a_comparison() -> None:
-    found = compare(IRIS, ALL_PAID)
-    assert {item.mechanism for item in found.skipped} | {
-        result.mechanism.text for result in found.results
+    comparison = compare(IRIS, ALL_PAID)
+    assert {item.mechanism for item in comparison.skipped} | {
+        result.mechanism.text for result in comparison.results
     } == set(all_mechanisms())
-    assert len(found.results) > 15
-    for item in found.skipped:
+    assert len(comparison.results) > 15
+    for item in comparison.skipped:
         assert item.reason
-    listed = " ".join(IRIS.assumed_public)
-    for gone in ("means", "scales", "row bound", "smallest"):
-        assert gone not in listed
-    # noise, batches and divisors are sized by n: a paid count of those present does not hide it
-    assert "the number of rows n of the padded table" in listed
-    for result in found.results:
+    facts = " ".join(IRIS.assumed_public)
+    for gone in ("means", "scales", "row-norm bound", "smallest"):
+        assert gone not in facts
+    # Noise, batches and divisors depend on n, so a private count cannot hide n from readers.
+    assert "the number of rows n of the padded table" in facts
+    for result in comparison.results:
         values = result.metrics["recovery"]
         assert np.isfinite(values).all()
         assert values.max() <= 1 + 1e-9
@@ -305,8 +305,8 @@ def test_draws_prepared_together_have_the_bytes_of_draws_alone(
 ) -> None:
     rows, d = IRIS.raw, IRIS.raw.shape[1]
     public = Transform(np.zeros(d), np.full(d, 8.0), np.full(d, 4.0), np.ones(d), 1.5, False, 9.0)
-    chosen = PrivateSteps(steps, bound=bound)
-    plan = preparation(chosen, len(rows), d, Relation.ZERO_OUT, BUDGET, pure=False)
+    private = PrivateSteps(steps, bound=bound)
+    plan = preparation(private, len(rows), d, Relation.ZERO_OUT, BUDGET, pure=False)
     here = np.arange(len(rows)) % 7 > 0
     together, *alone = (
         run(rows, public, plan, Draws.trials(0, "together", trials), here)
@@ -318,7 +318,7 @@ def test_draws_prepared_together_have_the_bytes_of_draws_alone(
 
 
 def test_each_step_moves_what_is_released_and_nothing_else_is_left() -> None:
-    """With next to no noise a private preparation is the exact one: the same components."""
+    """With almost no noise, a private preparation gives the exact components."""
     loud = replace(ALL_PAID, epsilon=1e6, row_bound="private:1", mechanisms=("gaussian",))
     (result,) = compare(prepare(load("iris"), loud), loud).results
     assert result.metrics["recovery"].min() > 0.999
@@ -327,25 +327,25 @@ def test_each_step_moves_what_is_released_and_nothing_else_is_left() -> None:
 
 
 def test_bounds_can_be_bought_too() -> None:
-    """One range for all features: the least power of two, at a budget that is no obstacle."""
+    """With ample budget, private bounds give all features one range: the least power of two."""
     settings = replace(ALL_PAID, bounds="private", epsilon=1e4, mechanisms=("gaussian",))
     ready = prepare(load("iris"), settings)
     assert not any("bounds" in item or "value" in item for item in ready.assumed_public)
     assert ready.raw is not None
-    wanted = private_steps(settings)
-    assert wanted is not None
+    steps = private_steps(settings)
+    assert steps is not None
     whole = prepared_mechanism(
-        parse_variant("gaussian"), ready.problem(settings), ready.budget(settings), wanted
+        parse_variant("gaussian"), ready.problem(settings), ready.budget(settings), steps
     )
     zero, one = np.zeros(4), np.ones(4)
     public = Transform(-one, one, zero, one, 1.0, False, 1.0)
     draws = Draws.trials(0, "prepare", range(3))
-    made = run(ready.raw, public, whole.preparation, draws)
-    assert made.reach is not None
-    np.testing.assert_array_equal(made.reach, 8.0)  # the longest sepal has 7.9 cm
+    rows = run(ready.raw, public, whole.preparation, draws)
+    assert rows.reach is not None
+    np.testing.assert_array_equal(rows.reach, 8.0)  # 7.9 cm is largest; 8 is the next power of two.
     (result,) = compare(ready, settings).results
     assert result.metrics["recovery"].min() > 0.99
-    # a budget that sees nobody ends the search at once, and says nothing of the table
+    # If the budget is too small to detect anyone, the range search stops and reveals nothing.
     small = replace(whole.preparation, noises={**whole.preparation.noises, RANGE: 1e-6})
     tiny = run(ready.raw, public, small, Draws.trials(0, "prepare", range(3)))
     assert tiny.reach is not None
@@ -355,17 +355,17 @@ def test_bounds_can_be_bought_too() -> None:
 def test_a_chain_with_bought_bounds_is_not_refuted() -> None:
     mechanism = parse_variant("gaussian")
     problem = Problem(3, 2, 1, Relation.REPLACE, Domain.ball(2))
-    found = prepared_mechanism(mechanism, problem, BUDGET, PrivateSteps((RANGE, MEAN, BOUND)))
-    assert found.spent is not None
-    assert found.spent.epsilon <= BUDGET.epsilon
-    assert not audit_chain(found, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
+    chain = prepared_mechanism(mechanism, problem, BUDGET, PrivateSteps((RANGE, MEAN, BOUND)))
+    assert chain.spent is not None
+    assert chain.spent.epsilon <= BUDGET.epsilon
+    assert not audit_chain(chain, PUBLIC, trials=TRIALS, confidence=0.9999).refuted
 
 
 def test_n_can_be_smaller_or_larger_than_the_table() -> None:
     settings = replace(ALL_PAID, epsilon=1e5, mechanisms=("gaussian",), trials=2)
     for n in (60, 150, 3_000):
-        found = sweep(IRIS, {"n": [n]}, settings, metrics=("recovery",))
-        assert found.table["value"].min() > 0.9
+        answer = sweep(IRIS, {"n": [n]}, settings, metrics=("recovery",))
+        assert answer.table["value"].min() > 0.9
 
 
 def test_a_private_bound_is_no_value_of_an_axis() -> None:
@@ -375,8 +375,8 @@ def test_a_private_bound_is_no_value_of_an_axis() -> None:
 
 def test_what_is_paid_for_is_in_the_key_of_a_cell() -> None:
     keys = set()
-    for changed in ({}, {"mean_share": 0.2}, {"row_bound": "private:adaptive"}, {"bounds": "0:9"}):
-        settings = replace(ALL_PAID, **changed)
+    for change in ({}, {"mean_share": 0.2}, {"row_bound": "private:adaptive"}, {"bounds": "0:9"}):
+        settings = replace(ALL_PAID, **change)
         ready = prepare(load("iris"), settings)
         cell = cell_at(ready, settings, parse_variant("gaussian"), range(1))
         assert isinstance(cell, Cell)
@@ -395,17 +395,17 @@ def test_settings_say_which_steps_are_paid_for() -> None:
     adaptive = private_steps(Settings(row_bound="private:adaptive"))
     assert adaptive is not None
     assert adaptive.bound == "adaptive"
-    # bounds are bought where something rests on them
+    # Private bounds use budget only if a later preparation step depends on them.
     assert Settings(bounds="private").private_shares == {}
     assert Settings(bounds="private", center="private").private_shares == {
         "mean": 0.1,
         "range": 0.05,
     }
-    with pytest.raises(InvalidSetting, match="ball for a private preparation"):
+    with pytest.raises(InvalidSetting, match="ball if the preparation is private"):
         Settings(domain="box", scale="private")
-    with pytest.raises(InvalidSetting, match=r"at most 0\.95 together"):
+    with pytest.raises(InvalidSetting, match=r"at most 0\.95 in all"):
         Settings(center="private", mean_share=0.9, row_bound="private:0.9")
-    # what nobody pays for has no share that could be too large
+    # Accept a large share for a preparation step that uses no budget here.
     assert Settings(mean_share=0.9, bound_share=0.9).private_shares == {}
-    # under replace n is the same for all neighbours
+    # Under the replace relation, all neighbours have the same n, so the count uses no budget.
     assert Settings(count="private").private_shares == {}

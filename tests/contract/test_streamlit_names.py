@@ -1,7 +1,8 @@
-"""The names inside of Streamlit that dpviz relies on are listed in one file, and are there.
+"""One file lists the Streamlit internals that dpviz relies on, and Streamlit has all of them.
 
-For the browser edition the pinned wheel is read where it has been fetched, and this environment's
-Streamlit where it is the pinned one: a newer Streamlit of the index changes nothing there.
+For the browser edition, the tests read the pinned wheel if it has been fetched, else this
+environment's Streamlit if it is the pinned version. A newer Streamlit on the index then changes no
+test result.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ FOLDERS = ("pages", "browser", "dpviz", "tools", "benchmarks")
 _MARK = re.compile(
     r"""data-testid[~^*|$]?=[\\\\]*["']?(st\w+)|\b(data-test-script-state|stActiveTheme)\b"""
 )
-# what is asked of a runtime or of a run's context, by the names that they have in our files
+# Find attributes of Streamlit's runtime or run context, by the variable names in our files.
 _ASKED = re.compile(r"\b(?:get_instance\(\)|here|context|uploaded_file_mgr)\.(\w+)")
 
 
 @pytest.fixture(scope="module")
 def source() -> Path | zipfile.Path:
-    """Return what holds the Streamlit that the edition is pinned to."""
+    """Return the folder or wheel of the Streamlit version to which the edition is pinned."""
     lock = read_lock()
     wheel = folder_of(lock) / lock.wheels["streamlit"].name
     if wheel.is_file():
@@ -47,7 +48,7 @@ def source() -> Path | zipfile.Path:
 
 
 def test_streamlit_has_every_private_name(source: Path | zipfile.Path) -> None:
-    """Where this fails: mend browser/bridge.py, then write the new shape into the list."""
+    """Streamlit has every listed name; if not, fix browser/bridge.py, then update the list."""
     assert missing(source) == []
 
 
@@ -63,7 +64,7 @@ def test_the_installed_streamlit_marks_what_our_styles_look_for() -> None:
 
 
 def test_the_list_has_every_mark() -> None:
-    used = {
+    marks = {
         mark
         for folder in FOLDERS
         for kind in ("py", "js", "css")
@@ -72,7 +73,7 @@ def test_the_list_has_every_mark() -> None:
         for mark in found
         if mark
     }
-    assert used == set(MARKS)
+    assert marks == set(MARKS)
 
 
 def test_the_list_has_everything_imported_from_inside_of_streamlit() -> None:
@@ -80,7 +81,7 @@ def test_the_list_has_everything_imported_from_inside_of_streamlit() -> None:
     names = {one.name.partition(".")[0] for one in every}
     modules = {part for one in every for part in one.module.split(".")}
     whole = {one.module for one in every if not one.name}
-    found = [
+    imports_inside = [
         (str(path.relative_to(ROOT)), one.module, name)
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*.py")
@@ -88,16 +89,18 @@ def test_the_list_has_everything_imported_from_inside_of_streamlit() -> None:
         for name in one.names
         if one.module.partition(".")[0] == "streamlit" or name.startswith("streamlit.")
     ]
-    assert len(found) > 20
-    assert [one for one in found if one[1] not in whole and one[2] not in names | modules] == []
+    assert len(imports_inside) > 20
+    assert [
+        one for one in imports_inside if one[1] not in whole and one[2] not in names | modules
+    ] == []
 
 
 @pytest.mark.parametrize("name", ["limits", "serving", "state"])
 def test_the_list_has_what_is_asked_of_the_runtime(name: str) -> None:
     text = (ROOT / "pages" / "ui" / f"{name}.py").read_text(encoding="utf-8")
-    asked = set(_ASKED.findall(text))
-    assert asked
-    assert asked <= {one.name.rpartition(".")[2] for one in SERVED}
+    names = set(_ASKED.findall(text))
+    assert names
+    assert names <= {one.name.rpartition(".")[2] for one in SERVED}
 
 
 @pytest.mark.parametrize(
@@ -119,16 +122,16 @@ def test_a_change_is_told_in_a_sentence(
 
 
 def test_the_list_has_every_private_name_that_the_bridge_uses() -> None:
-    """A name with an underscore that is not the bridge's own belongs to somebody else."""
+    """The list has each name with an underscore that the bridge uses but does not define."""
     tree = ast.parse(BRIDGE.read_text(encoding="utf-8"))
     nodes = list(ast.walk(tree))
-    own = {"_call", "_due"}
-    own |= {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    used = {
+    methods = {"_call", "_due"}
+    methods |= {node.name for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    names = {
         node.attr
         for node in nodes
         if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr)
     }
-    listed = {part for private in PRIVATE for part in private.name.split(".")}
-    assert len(used & listed) >= 8
-    assert used - own - listed == set()
+    parts = {part for private in PRIVATE for part in private.name.split(".")}
+    assert len(names & parts) >= 8
+    assert names - methods - parts == set()

@@ -1,6 +1,6 @@
 """Every mechanism either supplies private directions or is refused with a reason.
 
-Nothing below names a mechanism: a new file in ``dpviz/mechanisms`` is covered by being there.
+This module names no mechanism, so a new file in ``dpviz/mechanisms`` is tested automatically.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def named(mechanism: Mechanism) -> str:
 
 
 def asked(kind: str, relation: Relation, supplier: str, allocation: str, k: int = 2) -> Problem:
-    """Return a problem whose directions a mechanism is asked to supply."""
+    """Return a problem that requests the directions of a mechanism."""
     bought = replace(parse_allocation(allocation, f"private:{SHARE}"), supplier=supplier)
     return Problem(checks.N, checks.D, k, relation, checks.domain_of(kind, checks.D), bought)
 
@@ -51,11 +51,11 @@ SETTINGS = [
         (("ball", "box")[i], list(Relation)[j], BUDGETS[k]) for i, j, k in pairs
     )
 ]
-"""Every two of domain, relation, allocation and budget in some row, for each buyer and supplier.
+"""For each buyer and supplier of directions: every pair of domain, relation, allocation and budget.
 
-A purchase meets each of them alone: the budget is split before the supplier sees its share, the
-supplier sees relation and domain but no allocation, and the accounts of both are then put together
-by what was spent. Nothing in it asks for three at once.
+Pairs suffice, because no step depends on three settings at once. The budget is split before the
+supplier receives its share. The supplier receives relation and domain, but no allocation. The
+privacy losses of buyer and supplier are then combined.
 """
 
 
@@ -79,7 +79,7 @@ def test_there_are_buyers_and_all_of_them_say_so() -> None:
 
 
 def supply_everywhere(supplier: Mechanism) -> int:
-    """Check each purchase that is possible, and each refusal; return how many were possible."""
+    """Check each possible use of a supplier and each refusal; return the number of uses."""
     bought = 0
     for buyer in BUYERS:
         for kind, problem, budget in settings(supplier):
@@ -96,7 +96,7 @@ def supply_everywhere(supplier: Mechanism) -> int:
 
 
 def adds_up(buyer: Mechanism, supplier: Mechanism, problem: Problem, budget: Budget) -> None:
-    """Assert that the supplier stays in its share, and both together in the budget."""
+    """Assert that the supplier stays within its share, and buyer and supplier within the budget."""
     assert isinstance(buyer, FollowsAllocation)
     purchase = buyer.purchase(problem, budget)
     share, rest, supply = purchase.bought, purchase.rest, purchase.supply
@@ -106,7 +106,7 @@ def adds_up(buyer: Mechanism, supplier: Mechanism, problem: Problem, budget: Bud
     assert share.epsilon + rest.epsilon == pytest.approx(budget.epsilon, rel=1e-15)
     needs_delta = supplier.info.guarantee == "approximate"
     assert share.delta == (SHARE * budget.delta if needs_delta else 0)
-    assert supply.calibration.budget == share  # the share, and not the whole
+    assert supply.calibration.budget == share  # The supplier gets the share, not all of the budget.
     assert supply.status.verdict in (Verdict.HOLDS, Verdict.LOOSE, Verdict.APPROXIMATE)
     alone = accounting.spent(supply.parts, share)
     assert alone.epsilon <= share.epsilon * (1 + 1e-9)
@@ -121,7 +121,7 @@ def adds_up(buyer: Mechanism, supplier: Mechanism, problem: Problem, budget: Bud
     assert together.delta <= claim.delta
     free = replace(problem, allocation=parse_allocation("uniform"))
     if buyer.status(free, budget).verdict is Verdict.HOLDS:
-        # What the supplier leaves is all used, the part of its share that it does not spend too.
+        # The buyer uses all budget that the supplier leaves, even the unused part of its share.
         assert together.epsilon >= claim.epsilon * (1 - 1e-6)
     status = buyer.status(problem, budget)
     assert (status.verdict is Verdict.APPROXIMATE) == (supply.status.verdict is Verdict.APPROXIMATE)
@@ -135,7 +135,7 @@ def adds_up(buyer: Mechanism, supplier: Mechanism, problem: Problem, budget: Bud
 def shapes_noise(
     buyer: Mechanism, supplier: Mechanism, kind: str, problem: Problem, budget: Budget
 ) -> None:
-    """Assert that the bases are the supplier's own release, whole and orthonormal."""
+    """Assert that the bases are the supplier's own release, complete and orthonormal."""
     assert isinstance(buyer, FollowsAllocation)
     data = checks.moment_of(checks.bounded_rows(kind, checks.N, checks.D))
     calibration = buyer.calibrate(problem, budget)
@@ -143,24 +143,24 @@ def shapes_noise(
     directions = buyer.directions(data, calibration, draws)
     supply = buyer.purchase(problem, budget).supply
     assert supply is not None
-    own = supply.mechanism.release_many(
+    frames = supply.mechanism.release_many(
         data, supply.calibration, Draws.trials(5, "supply", range(3))
     )
     assert directions.bases is not None
     assert directions.bases.shape == (3, checks.D, checks.D)
     gram = directions.bases.transpose(0, 2, 1) @ directions.bases
     assert np.abs(gram - np.eye(checks.D)).max() < 1e-10
-    np.testing.assert_array_equal(directions.bases[..., : supply.count], own.components)
+    np.testing.assert_array_equal(directions.bases[..., : supply.count], frames.components)
     assert supply.count == own_problem(supplier, problem).k
     assert supply.count == (
         checks.D if supplier.info.release == "matrix" else min(problem.k, checks.D - 1)
     )
     if supplier.info.release == "matrix":
-        assert own.matrix is not None
+        assert frames.matrix is not None
         assert directions.variances is not None
         W = directions.bases
-        along = np.einsum("tij,tik,tkj->tj", W, own.matrix, W)
-        size = np.abs(own.matrix).max()
+        along = np.einsum("tij,tik,tkj->tj", W, frames.matrix, W)
+        size = np.abs(frames.matrix).max()
         np.testing.assert_allclose(along, directions.variances, rtol=0, atol=1e-12 * size)
     assert (directions.variances is not None) == supplier.releases_variances
     release = buyer.release_many(data, calibration, Draws.trials(5, buyer.key, range(2)))
@@ -176,11 +176,11 @@ def test_it_supplies_or_is_refused_with_a_reason(supplier: Mechanism) -> None:
     bought = supply_everywhere(supplier)
     if why_never_supplied(supplier) is not None:
         assert bought == 0
-        if supplier == type(supplier)():  # a key is listed where its default variant supplies
+        if supplier == type(supplier)():  # The list shows suppliers by their default variant.
             assert supplier.key not in supplier_keys()
         return
     assert supplier.key in supplier_keys()
-    # Whoever can supply at all does so where its claim holds at the share.
+    # A mechanism that can supply directions does so if its claim holds at its budget share.
     holds = False
     for _, problem, budget in settings(supplier):
         delta = SHARE * budget.delta * (supplier.info.guarantee == "approximate")
@@ -194,7 +194,7 @@ def test_it_supplies_or_is_refused_with_a_reason(supplier: Mechanism) -> None:
 def test_a_supplier_that_spends_more_than_its_share_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The noise of a sound supplier is cut, so that its own account finds the claim false."""
+    """A supplier is refused if its reduced noise makes its own accounting refute its claim."""
     from dpviz.mechanisms._suppliers import _supply
 
     sound = next(
@@ -230,4 +230,4 @@ def test_completing_a_frame_needs_the_frame_alone(q: int) -> None:
     assert np.abs(gram - np.eye(6)).max() < 1e-14
     assert completed(frames).tobytes() == bases.tobytes()
     assert completed(frames[2:3]).tobytes() == bases[2:3].tobytes()
-    np.testing.assert_array_equal(completed(bases), bases)  # nothing is left to complete
+    np.testing.assert_array_equal(completed(bases), bases)  # A complete basis does not change.

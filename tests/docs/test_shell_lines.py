@@ -1,8 +1,8 @@
-"""Every shell line of README and docs is typed into a shell, in order, and ends well.
+"""Every shell line of README and docs is typed into a shell, in order, and ends without error.
 
-They run in a folder laid out as a checkout after ``make run``, on a path without our Python, with
-no home and behind a proxy that answers nothing. What needs a network, or more than 20 s, says so in
-a comment behind it ("network", "minutes"), and is held to that here.
+The lines run in a folder like a checkout after ``make run``, without our Python on the path, with
+no home, and behind a proxy that never answers. A line that needs a network, or more than 20 s, has
+a comment with the word "network" or "minutes". The tests check these comments.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")))
 ACTIVATE = ". .venv/bin/activate"
 
-# What a line does not come back from: each has a test of its own.
+# These commands start a server and do not return, so each has its own test.
 SERVERS = ("make run", "python -m http.server --bind 127.0.0.1 --directory build/browser")
-# Marked "minutes", and why it is not run here; seconds on one core at the last look.
+# Skip these documented commands, for the reasons given. Seconds were measured on one core.
 MINUTES = {
     "make test": "all layers",
     "python -m pytest tests/unit tests/process tests/contract tests/golden": "four layers",
@@ -61,7 +61,7 @@ _INLINE = re.compile(r"(?<!`)`((?:python -m|dpviz|make) [^`]+)`(?!`)")
 
 @dataclass(frozen=True)
 class Line:
-    """A command as it is printed, and what its comment says of it."""
+    """A command as printed on a page, and its comment."""
 
     page: str
     text: str
@@ -81,14 +81,14 @@ class Line:
 
 
 def lines_of(page: str) -> list[Line]:
-    """Return the shell lines of a page; one that is continued is one line."""
-    found = []
+    """Return the shell lines of a page, with continued lines joined."""
+    out = []
     for block in _SHELL.findall((ROOT / page).read_text(encoding="utf-8")):
         for line in block.replace("\\\n", " ").splitlines():
             text, _, words = line.partition(" #")
             if text.strip():
-                found.append(Line(page, " ".join(text.split()), words.strip()))
-    return found
+                out.append(Line(page, " ".join(text.split()), words.strip()))
+    return out
 
 
 LINES = [line for page in PAGES for line in lines_of(page)]
@@ -101,26 +101,26 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in ROOT.iterdir():
         if path.name not in {".venv", "build", "dist", ".git"}:
             (folder / path.name).symlink_to(path)
-    own = folder / ".venv"
+    link = folder / ".venv"
     if sys.prefix == sys.base_prefix:
-        venv.create(own, system_site_packages=True, symlinks=True)
+        venv.create(link, system_site_packages=True, symlinks=True)
     else:
-        own.mkdir()
+        link.mkdir()
         for path in Path(sys.prefix).iterdir():
             if not path.name.startswith(".dpviz"):
-                (own / path.name).symlink_to(path)
+                (link / path.name).symlink_to(path)
     for stamp in (".dpviz-run", ".dpviz-dev"):
-        (own / stamp).touch()
+        (link / stamp).touch()
     return folder
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Return what a shell finds there: no Python of ours, no cache, no network."""
+    """Return the environment of a shell there: without our Python, no cache, no network."""
     nowhere = "http://127.0.0.1:9"
-    own = {"HOME": str(folder / "home"), "XDG_CACHE_HOME": str(folder / "home" / ".cache")}
+    env = {"HOME": str(folder / "home"), "XDG_CACHE_HOME": str(folder / "home" / ".cache")}
     proxies = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), nowhere)
     return {
-        **own,
+        **env,
         **proxies,
         "no_proxy": "127.0.0.1,localhost",
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -132,12 +132,12 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def begins(page: str, warm: Path) -> list[Line]:
-    """Return what is typed first on a page: what README says once, and a quick Python."""
+    """Return the lines to type before a page's own: README's activation and a quick Python."""
     return [Line(page, ACTIVATE, ""), Line(page, f"PATH={warm.parent}:$PATH", "")]
 
 
 def typed(lines: list[Line], folder: Path, **more: str) -> Iterator[tuple[Line, int, str]]:
-    """Type lines into one shell; yield the status of each and what it complained about."""
+    """Type lines into one shell; yield each line with its status and error output."""
     notes = folder / "notes"
     shutil.rmtree(notes, ignore_errors=True)
     notes.mkdir()
@@ -156,13 +156,13 @@ def typed(lines: list[Line], folder: Path, **more: str) -> Iterator[tuple[Line, 
             os.killpg(shell.pid, signal.SIGKILL)
             shell.wait()
     for n, line in enumerate(lines):
-        said = (notes / f"{n}.err").read_text(encoding="utf-8", errors="replace")
-        yield line, int((notes / f"{n}.status").read_text()), said
+        message = (notes / f"{n}.err").read_text(encoding="utf-8", errors="replace")
+        yield line, int((notes / f"{n}.status").read_text()), message
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(x.runs for x in lines_of(page))])
 def test_every_line_of_a_page_runs(page: str, checkout: Path, warm: Path) -> None:
-    """README's first by Python itself; all others by forks of one that has libraries in memory."""
+    """Every line runs: README's first by Python itself, other lines by forks with libraries."""
     lines = [line for line in lines_of(page) if line.runs]
     quick = begins(page, warm)
     if page == "README.md":
@@ -170,19 +170,19 @@ def test_every_line_of_a_page_runs(page: str, checkout: Path, warm: Path) -> Non
         lines[2:2] = quick[1:]
     else:
         lines[:0] = quick
-    failed = [
+    failures = [
         f"{line.text}: status {status}: {said[-600:]}"
         for line, status, said in typed(lines, checkout)
-        # what runs beside the others is killed in the end, and may complain of it
+        # A server line that ends with "&" is killed at the end, and may print a traceback then.
         if status != 0 or ("Traceback" in said and not line.text.endswith("&"))
     ]
-    assert failed == []
+    assert failures == []
 
 
 def test_the_examples_of_help_run(checkout: Path, warm: Path) -> None:
-    """Those of ``dpviz --help``, typed like the lines of a page, and not again where one is there.
+    """The examples of ``dpviz --help`` run, except for examples that a page also has.
 
-    A checkout has no script of that name, so the module is typed in its place.
+    A checkout has no ``dpviz`` script, so the tests type the module instead.
     """
     examples = build_parser().format_help().partition("examples:\n")[2].partition("\n\n")[0]
     commands = [line.strip().partition("  ")[0] for line in examples.splitlines()]
@@ -195,12 +195,12 @@ def test_the_examples_of_help_run(checkout: Path, warm: Path) -> None:
     typed_here = [one for one in modules if one not in elsewhere]
     assert typed_here
     lines = begins("--help", warm) + [Line("--help", one, "") for one in typed_here]
-    failed = [(line.text, said) for line, status, said in typed(lines, checkout) if status]
-    assert failed == []
+    failures = [(line.text, said) for line, status, said in typed(lines, checkout) if status]
+    assert failures == []
 
 
 def test_the_environment_is_called_as_readme_says(checkout: Path) -> None:
-    """The control: without the first line `python` is not ours, and a test here can fail."""
+    """Control: without README's first line `python` is another Python, so the next line fails."""
     first, *rest = [line for line in lines_of("README.md") if line.runs]
     assert first.text == ACTIVATE
     ((line, status, _),) = typed(rest[:1], checkout)
@@ -211,7 +211,7 @@ def test_the_environment_is_called_as_readme_says(checkout: Path) -> None:
 
 
 def test_no_line_is_marked_in_vain(checkout: Path, warm: Path) -> None:
-    """What is marked "minutes" is listed with its reason; what is marked "network" wants one."""
+    """Each line marked "minutes" has a listed reason; each marked "network" needs a network."""
     assert {line.text for line in LINES if line.minutes} == MINUTES.keys() & {
         line.text for line in LINES
     }
@@ -225,18 +225,18 @@ def test_no_line_is_marked_in_vain(checkout: Path, warm: Path) -> None:
             assert "pip install" in text, line
         elif line.text.startswith("docker "):
             steps = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-            assert "FROM python:" in steps  # an image of elsewhere
+            assert "FROM python:" in steps  # Docker downloads this image from a registry.
             assert "pip install" in steps
         elif line.text.startswith("uv pip install"):
             assert "requirements" in line.text
         else:
-            *_, (_, status, said) = typed([*begins(line.page, warm), line], checkout)
+            *_, (_, status, message) = typed([*begins(line.page, warm), line], checkout)
             assert status == 2, line
-            assert "Traceback" not in said, said
+            assert "Traceback" not in message, message
 
 
 def test_every_command_in_a_block_is_marked_as_one() -> None:
-    """A block of another kind holds no command, so none escapes this file."""
+    """Only sh and python blocks hold commands, so no command escapes these tests."""
     stray = [
         f"{page}: {line}"
         for page in PAGES
@@ -249,14 +249,14 @@ def test_every_command_in_a_block_is_marked_as_one() -> None:
     assert len(LINES) > 25
     vague = [line.text for line in LINES if _PLACEHOLDER.search(line.text)]
     assert vague == []
-    assert _PLACEHOLDER.search("python -m dpviz compare my.csv --out DIR")  # the control
+    assert _PLACEHOLDER.search("python -m dpviz compare my.csv --out DIR")  # control
 
 
 # --------------------------------------------------------------------------- in sentences
 
 
 def _known_options(words: list[str]) -> tuple[str, set[str]] | None:
-    """Return what a command in a sentence names, and its options; None where it is not there."""
+    """Return the program that a command in a sentence names, and its options; None if unknown."""
     if words[0] == "make":
         text = (ROOT / "Makefile").read_text(encoding="utf-8")
         targets = re.findall(r"^([a-z-]+):", text, re.MULTILINE)
@@ -267,17 +267,17 @@ def _known_options(words: list[str]) -> tuple[str, set[str]] | None:
         assert actions is not None
         choices = actions._group_actions[0].choices
         rest = words[3:] if words[0] == "python" else words[1:]
-        known = dict(choices or {})
-        parser = known.get(" ".join(rest[:2]), known.get(rest[0]))
+        known_options = dict(choices or {})
+        parser = known_options.get(" ".join(rest[:2]), known_options.get(rest[0]))
         if parser is None:
             return None
-        if parser._subparsers is not None and len(rest) > 1:  # such as ledger new
-            own = parser._subparsers._group_actions[0].choices
-            parser = dict(own or {}).get(rest[1], parser)
-        return rest[0], {*parser._option_string_actions, "--plugin"}  # any command takes that one
+        if parser._subparsers is not None and len(rest) > 1:  # ledger new is a two-word command.
+            commands = parser._subparsers._group_actions[0].choices
+            parser = dict(commands or {}).get(rest[1], parser)
+        return rest[0], {*parser._option_string_actions, "--plugin"}
     if module == "pytest":
         return "pytest", {"-k"}
-    if module == "pip" and words[3] == "install":  # tests/unit/test_packaging.py knows the ranges
+    if module == "pip" and words[3] == "install":  # test_packaging.py tests pip's options.
         return "pip", set()
     path = ROOT / Path(*module.split(".")).with_suffix(".py")
     if not path.is_file():
@@ -293,38 +293,38 @@ def test_commands_in_sentences_exist_with_their_options(page: str) -> None:
     wrong = []
     for command in _INLINE.findall(text):
         words = command.split()
-        found = _known_options(words)
-        if found is None or {word for word in words if word.startswith("--")} - found[1]:
+        options = _known_options(words)
+        if options is None or {word for word in words if word.startswith("--")} - options[1]:
             wrong.append(command)
     assert wrong == []
 
 
 def test_a_wrong_command_in_a_sentence_is_found() -> None:
-    """The control."""
+    """Control: the test finds a wrong command or option in a sentence."""
     assert _known_options(["make", "nothing"]) is None
     assert _known_options(["dpviz", "nothing"]) is None
     assert _known_options(["python", "-m", "benchmarks.nothing"]) is None
-    found = _known_options(["dpviz", "compare"])
-    assert found is not None
-    assert "--epsilon" in found[1]
-    assert "--nothing" not in found[1]
+    options = _known_options(["dpviz", "compare"])
+    assert options is not None
+    assert "--epsilon" in options[1]
+    assert "--nothing" not in options[1]
 
 
 # --------------------------------------------------------------------------- servers
 
 
 def _first_answer(words: str, ready_words: str, folder: Path, path: str, **more: str) -> str:
-    """Start a server as typed; return what it answers when it says that it is there."""
+    """Start a server as typed; return its first answer after it reports that it is ready."""
     server = subprocess.Popen(
         ["bash", "-c", words], cwd=folder, env=environment(folder, PYTHONUNBUFFERED="1", **more),
         text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True,
     )  # fmt: skip
     assert server.stdout is not None
-    said = []
+    answers = []
     try:
         for line in server.stdout:
-            said.append(line)
+            answers.append(line)
             if ready_words in line:
                 address = re.findall(r"http://[\w.:]+", line)[0]
                 plain = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -334,16 +334,16 @@ def _first_answer(words: str, ready_words: str, folder: Path, path: str, **more:
         os.killpg(server.pid, signal.SIGKILL)
         server.wait()
         server.stdout.close()
-    raise AssertionError(f"{words}: {''.join(said)}")
+    raise AssertionError(f"{words}: {''.join(answers)}")
 
 
 def test_make_run_opens_the_dashboard_and_a_signal_to_make_ends_it(checkout: Path) -> None:
     port = free_port()
-    own = environment(checkout, STREAMLIT_SERVER_PORT=str(port), STREAMLIT_SERVER_HEADLESS="true")
+    env = environment(checkout, STREAMLIT_SERVER_PORT=str(port), STREAMLIT_SERVER_HEADLESS="true")
     log = checkout / "server.log"
     with Server(
-        checkout / "app.py", log, own, checkout, port=port, command=["make", "run"]
-    ) as server:  # which has answered
+        checkout / "app.py", log, env, checkout, port=port, command=["make", "run"]
+    ) as server:  # The body starts after the server's first answer.
         os.kill(server.pid, signal.SIGTERM)
         ends, again = time.monotonic() + 2, threading.Event()
         while not is_free(port):
@@ -356,15 +356,15 @@ def test_make_run_opens_the_dashboard_and_a_signal_to_make_ends_it(checkout: Pat
 
 
 def test_the_browser_edition_is_built_and_served(checkout: Path) -> None:
-    """Built where its locked files are at hand, as after the first time."""
+    """The edition builds if its locked files are available, as after the first build."""
     if not is_free(8000):
         pytest.skip("another program has port 8000, which the line in docs/browser.md serves at")
     building, exporting, serving, *_ = lines_of("docs/browser.md")
     assert (building.text, serving.text) == ("make browser-edition", SERVERS[1])
     if ready(read_lock()):
         lines = [Line(building.page, ACTIVATE, ""), building, exporting]
-        for line, status, said in typed(lines, checkout, XDG_CACHE_HOME=str(user_cache().parent)):
-            assert status == 0, (line, said)
+        for line, status, error in typed(lines, checkout, XDG_CACHE_HOME=str(user_cache().parent)):
+            assert status == 0, (line, error)
     else:
         (checkout / "build" / "browser").mkdir(parents=True)
         (checkout / "build" / "browser" / "index.html").write_text("dpviz", encoding="utf-8")

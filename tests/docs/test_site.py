@@ -1,4 +1,4 @@
-"""The documentation: built strictly, whole, without a dead link and without another host."""
+"""The documentation builds strictly and completely, without dead links or other hosts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site as `make docs` does, in a process of its own: it also looks for faults."""
+    """Build the site as `make docs` does, in its own process, which also searches for faults."""
     out = tmp_path_factory.mktemp("site")
     answer = subprocess.run(
         [sys.executable, "-m", "tools.docs", str(out)],
@@ -51,12 +51,12 @@ def text_of(site: Path, page: str) -> str:
 
 
 def test_nothing_is_wrong_with_the_site(site: Path) -> None:
-    """The build has looked for faults, and would have ended with another status."""
+    """The site has no faults: a fault would have changed the build's exit status."""
     assert len(list(site.rglob("*.html"))) > 35
 
 
 class _Host(http.server.SimpleHTTPRequestHandler):
-    """Drops what begins with ``_``, as the usual hosts of static pages do without ``.nojekyll``."""
+    """Handler that drops names with a leading ``_``, as static hosts do without ``.nojekyll``."""
 
     def do_GET(self) -> None:
         top = Path(self.directory)
@@ -70,7 +70,7 @@ class _Host(http.server.SimpleHTTPRequestHandler):
 
 
 def loaded(site: Path) -> set[Path]:
-    """Return what pages of a site load from it."""
+    """Return the site's own files that its pages load."""
     return {
         (path.parent / unquote(urlsplit(target).path)).resolve().relative_to(site.resolve())
         for path in site.rglob("*.html")
@@ -80,18 +80,18 @@ def loaded(site: Path) -> set[Path]:
 
 
 def dropped(site: Path, files: set[Path]) -> list[str]:
-    """Return which files of a site such a host does not hand out."""
+    """Return the files of a site that a host without ``.nojekyll`` does not serve."""
     handler = functools.partial(_Host, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         vain = []
         for path in sorted(files):
-            asked = http.client.HTTPConnection("127.0.0.1", server.server_port)
-            asked.request("GET", "/" + path.as_posix())
-            if asked.getresponse().status != 200:
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+            connection.request("GET", "/" + path.as_posix())
+            if connection.getresponse().status != 200:
                 vain.append(path.as_posix())
-            asked.close()
+            connection.close()
         server.shutdown()
         serving.join()
     return vain
@@ -105,7 +105,7 @@ def test_the_site_is_whole_on_a_usual_host(site: Path, tmp_path: Path) -> None:
     assert "There is no page at this address" in lost
     assert 'fetch(top + "objects.inv"' in lost
     assert (site / "objects.inv").is_file()
-    bare = tmp_path / "bare"  # the control
+    bare = tmp_path / "bare"  # control
     shutil.copytree(site, bare, ignore=shutil.ignore_patterns(".nojekyll"))
     assert "_static/styles/furo.css" in dropped(bare, files)
 
@@ -118,8 +118,8 @@ def test_every_function_and_answer_is_in_the_reference(site: Path) -> None:
     assert functions.count('class="admonition seealso"') == len(names)
 
     assert 'id="dpviz.PrivatePCA"' in text_of(site, "reference/estimator")
-    returned = {*Answer.__subclasses__(), *Listing.__subclasses__()} - {Listing}
-    for cls in (Answer, *returned):
+    kinds = {*Answer.__subclasses__(), *Listing.__subclasses__()} - {Listing}
+    for cls in (Answer, *kinds):
         assert f'id="{cls.__module__}.{cls.__name__}"' in answers
         assert f'id="{cls.__module__}.{cls.__name__}.to_json"' in answers or cls is not Answer
 
@@ -131,8 +131,8 @@ def test_what_is_declared_is_in_the_reference(site: Path) -> None:
         assert param.flag in pages["options"]
     assert all(f">{key}</span>" in pages["metrics"] for key in METRICS)
     assert all(f">{key}</span>" in pages["tables"] for key in dpviz.list_datasets().keys)
-    listed = text_of(site, "reference/mechanisms")
-    assert all(f">{key}</span>" in listed for key in all_mechanisms())
+    text = text_of(site, "reference/mechanisms")
+    assert all(f">{key}</span>" in text for key in all_mechanisms())
     commands = text_of(site, "reference/commands")
     assert "usage: dpviz sweep" in commands
     assert str(Path.home()) not in commands
@@ -140,23 +140,23 @@ def test_what_is_declared_is_in_the_reference(site: Path) -> None:
 
 def test_the_theory_says_of_every_mechanism_its_law_its_proof_and_what_fails(site: Path) -> None:
     rows = dpviz.list_mechanisms()
-    listed = text_of(site, "reference/mechanisms")
+    text = text_of(site, "reference/mechanisms")
     for key, cls in all_mechanisms().items():
         page, anchor = f"theory/{cls.info.family}", f"theory-{key.replace('_', '-')}"
-        before, _, said = text_of(site, page).partition(f'id="{anchor}">')
+        before, _, section = text_of(site, page).partition(f'id="{anchor}">')
         assert before.endswith(("<section ", "<span ")), key
-        said = said.partition("<section")[0]
-        assert said.count("<math") == 2, key  # law and calibration
-        assert (cls.info.guarantee == "none") != ("Neighbours, sensitivity, proof" in said), key
+        section = section.partition("<section")[0]
+        assert section.count("<math") == 2, key  # One formula is for the law, one for calibration.
+        assert (cls.info.guarantee == "none") != ("Neighbours, sensitivity, proof" in section), key
         for row in (row for row in rows if row["key"] == key):
-            assert f"<strong>{row['status']}</strong>" in said, key
-        assert f'href="../{page}.html#{anchor}"' in listed, key
-    shared = text_of(site, "theory/arguments")
-    assert "Attained by orthogonal rows of length R" in shared  # the proof itself, and not its name
+            assert f"<strong>{row['status']}</strong>" in section, key
+        assert f'href="../{page}.html#{anchor}"' in text, key
+    arguments = " ".join(text_of(site, "theory/arguments").split())
+    assert "Orthogonal rows of length R attain this bound" in arguments  # The proof is shown.
 
 
 def test_the_first_page_is_dragged_within_a_second_and_a_megabyte(site: Path) -> None:
-    """The board of the home page, on a first visit; a machine that tests beside it gets three."""
+    """A first visitor moves the home page's figure in time (3 s allowed while other tests run)."""
     chromium = find_chromium()
     if chromium is None:
         pytest.skip(NO_BROWSER)
@@ -167,7 +167,7 @@ def test_the_first_page_is_dragged_within_a_second_and_a_megabyte(site: Path) ->
         sync_playwright() as driver,
     ):
         threading.Thread(target=server.serve_forever).start()
-        ending.callback(server.shutdown)  # a failure ends the thread too
+        ending.callback(server.shutdown)  # This also ends the server's thread if the test fails.
         with driver.chromium.launch(executable_path=chromium, args=list(CHROMIUM_FLAGS)) as browser:
             page = browser.new_page()
             came: list[int] = []
@@ -187,11 +187,11 @@ def test_the_first_page_is_dragged_within_a_second_and_a_megabyte(site: Path) ->
 def test_every_figure_has_its_page_with_a_picture_and_its_code(site: Path) -> None:
     index = text_of(site, "gallery/index")
     for page in gallery.pages():
-        shown = text_of(site, f"gallery/{page.__name__}")
-        assert f'id="figure-{page.__name__}"' in shown
-        assert "Plotly.newPlot" in shown
+        text = text_of(site, f"gallery/{page.__name__}")
+        assert f'id="figure-{page.__name__}"' in text
+        assert "Plotly.newPlot" in text
         assert f'href="{page.__name__}.html"' in index
-        ast.parse(docs._body(page))  # what is shown is Python
+        ast.parse(docs._body(page))  # The shown code must be valid Python.
     assert (site / "_static" / "plotly.min.js").stat().st_size > 1_000_000
 
 
@@ -200,24 +200,24 @@ def figure_functions() -> Iterator[str]:
     for path in sorted((ROOT / "dpviz" / "report" / "figures").rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-                returned = "" if node.returns is None else ast.unparse(node.returns)
-                given = [ast.unparse(arg.annotation) for arg in node.args.args if arg.annotation]
-                # what takes a figure finishes one
-                if returned.startswith("go.Figure") and "go.Figure" not in given:
+                returns = "" if node.returns is None else ast.unparse(node.returns)
+                types = [ast.unparse(arg.annotation) for arg in node.args.args if arg.annotation]
+                # Skip functions that take a figure, because they only complete this figure.
+                if returns.startswith("go.Figure") and "go.Figure" not in types:
                     yield node.name
 
 
 def test_no_figure_is_missing_from_the_gallery() -> None:
     drawing = [ROOT / "tools" / "gallery.py", *(ROOT / "dpviz" / "studies").glob("*.py")]
-    called = {
+    calls = {
         node.attr if isinstance(node, ast.Attribute) else node.id
         for path in drawing
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute | ast.Name)
     }
-    found = set(figure_functions())
-    assert len(found) > 15
-    assert found - called == set()
+    figures = set(figure_functions())
+    assert len(figures) > 15
+    assert figures - calls == set()
 
 
 # Negative controls ---------------------------------------------------------------------------
@@ -246,5 +246,5 @@ def test_a_fault_is_found_and_fails_the_build(
     (tmp_path / "other.html").write_text('<p id="here">x</p>')
     (tmp_path / "index.html").write_text(f'<a href="other.html#here">x</a>{body}')
     assert docs.main([str(tmp_path)]) == 1
-    (found,) = capsys.readouterr().err.splitlines()
-    assert fault in found
+    (line,) = capsys.readouterr().err.splitlines()
+    assert fault in line

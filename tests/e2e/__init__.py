@@ -1,1 +1,1 @@
-"""Browser tests and their harness."""
+"""Browser tests and their helpers."""

@@ -1,4 +1,4 @@
-"""Which browser the tests drive. Imports nothing that is not quick to come."""
+"""Choose the browser that the tests drive; import only modules that load quickly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_BROWSER = (
     " or name one in DPVIZ_CHROMIUM"
 )
 
-# Root and a closed network: no sandbox to set up, nothing to fetch, no UDP to wait for.
+# Tests run as root without a network, so use no sandbox, fetch nothing, and wait for no UDP.
 CHROMIUM_FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -22,15 +22,15 @@ CHROMIUM_FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--disable-dev-shm-usage",  # a container's /dev/shm is often too small for a renderer
-    # Pages of one session and host share a process, and with it the compiled scripts: half of what
-    # opening a page costs. Playwright's sessions still have a process each.
+    "--disable-dev-shm-usage",  # In a container, /dev/shm is often too small for a renderer.
+    # Pages of one session and host share a process and its compiled scripts, so that opening a page
+    # costs half as much. Each Playwright session still has its own process.
     "--process-per-site",
 )
 
-# What streams a script parses it again, though the process of an earlier page has it compiled: a
-# tenth of what opening costs. A second list takes the place of Playwright's, so what paints late or
-# asks around in that one is here too. Where speed is measured the browser is as users have it.
+# With streaming, the browser parses scripts of earlier pages again: a tenth of the cost of a page.
+# This list replaces Playwright's list, so it repeats Playwright's features that paint late or
+# contact hosts. Tests of speed use the browser as users have it.
 WITHOUT = (
     "--disable-features=ScriptStreaming,PaintHolding,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
     "MediaRouter,OptimizationHints,NetworkTimeServiceQuerying,PreconnectToSearch"
@@ -44,25 +44,25 @@ SHELL = "chromium-headless-shell"
 def find_chromium(*, windows: bool = True) -> Path | None:
     """Return the browser named in ``DPVIZ_CHROMIUM``, or the first one found on PATH.
 
-    What is as users have it comes first, or without ``windows`` the same Chromium without what
-    draws them, which opens a page for a tenth less.
+    The browser that users have comes first. Without ``windows``, the same Chromium without window
+    drawing comes first: it opens a page in a tenth less time.
 
     Raises
     ------
     FileNotFoundError
-        If ``DPVIZ_CHROMIUM`` names something that is not there: asked for and not found is a
-        mistake, not a reason to skip.
+        If ``DPVIZ_CHROMIUM`` names a program that does not exist, which is a mistake and no reason
+        to skip.
     """
-    named = os.environ.get("DPVIZ_CHROMIUM")
-    if named:
-        found = shutil.which(named)
-        if found is None:
-            raise FileNotFoundError(f"DPVIZ_CHROMIUM names no program: {named!r}")
-        return Path(found)
+    path = os.environ.get("DPVIZ_CHROMIUM")
+    if path:
+        program = shutil.which(path)
+        if program is None:
+            raise FileNotFoundError(f"DPVIZ_CHROMIUM names no program: {path!r}")
+        return Path(program)
     for name in (*WITH_WINDOWS, SHELL) if windows else (SHELL, *WITH_WINDOWS):
-        found = shutil.which(name)
-        if found is not None:
-            return Path(found)
+        program = shutil.which(name)
+        if program is not None:
+            return Path(program)
     return None
 
 

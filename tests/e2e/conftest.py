@@ -1,8 +1,8 @@
 """Fixtures of the browser tests: servers, browser sessions and a watched page.
 
 Tests import ``open_app``, ``rerun`` and ``wait_idle`` from ``tests.e2e.harness``. One server and
-one browser session serve all tests of a process, since compiling Streamlit's scripts anew costs
-more than most tests: each test has a page of its own, and what it left in the browser is cleared.
+one browser session serve all tests of a process, since compiling Streamlit's scripts again costs
+more than most tests. Each test has its own page; cookies and storage are cleared after the test.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ ServerFactory = Callable[..., Server]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the folder where there is no browser, or refuse to start where one is required."""
-    # A run on Papers is there for all later visits, so its tests are in order. What comes first is
-    # given to one process as it stands, and another one, once idle, takes from the end.
+    """Skip this folder without a browser, or stop with an error if a browser is required."""
+    # Tests of Papers depend on their order, because later visits find results of earlier runs. Put
+    # them first: one process takes tests in order, and idle processes take tests from the end.
     items.sort(key=lambda item: item.path != _FOLDER / "test_papers.py")
     if find_chromium() is not None:
         return
@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def playwright_driver() -> Iterator[Playwright]:
-    """Playwright's driver, which its package ships."""
+    """Playwright's driver from the Playwright package."""
     with sync_playwright() as driver:
         expect.set_options(timeout=PATIENCE)
         yield driver
@@ -89,30 +89,30 @@ def browser(playwright_driver: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A Python that has in memory what pages import of dpviz, and none of the pages.
+    """A Python that has already imported the pages' dpviz modules, but no page.
 
-    No test here is of an import: that none needs another one first is in tests/unit/test_rooms.py,
-    and a start of Python itself in tests/process/test_server.py.
+    tests/unit/test_rooms.py tests that no module needs another module first;
+    tests/process/test_server.py tests the start of Python.
     """
     if not hasattr(os, "pidfd_open"):
         yield Path(sys.executable)
         return
     pages = "".join(path.read_text(encoding="utf-8") for path in PAGES.rglob("*.py"))
-    named = sorted({*re.findall(r"^from (dpviz[\w.]*) import", pages, re.MULTILINE)})
-    with warm_python(tmp_path_factory.mktemp("warm"), named) as python:
+    modules = sorted({*re.findall(r"^from (dpviz[\w.]*) import", pages, re.MULTILINE)})
+    with warm_python(tmp_path_factory.mktemp("warm"), modules) as python:
         yield python
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory, warm: Path) -> Iterator[Server]:
-    """The dashboard, started once; its caches live as long.
+    """The dashboard, started once for all tests, with its caches.
 
-    A test of what a first visitor finds takes ``fresh_server``.
+    Tests of a first visit use ``fresh_server``.
     """
     folder = tmp_path_factory.mktemp("server")
-    # results and ledgers are kept: not among those of whoever runs the tests
-    own = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
-    with Server(app_path(), folder / "server.log", own, python=warm) as running:
+    # Use a separate folder, so that tests never touch the results and ledgers of their user.
+    env = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
+    with Server(app_path(), folder / "server.log", env, python=warm) as running:
         _servers.append(running)
         yield running
         _servers.remove(running)
@@ -120,28 +120,28 @@ def server(tmp_path_factory: pytest.TempPathFactory, warm: Path) -> Iterator[Ser
 
 @pytest.fixture(scope="session")
 def spare_port() -> int:
-    """The port of one dashboard after another.
+    """The port that fresh dashboards use one after another.
 
-    The browser then has Streamlit's scripts, compiled, from the first one's visit.
+    With a constant port the browser reuses Streamlit's scripts, compiled at the first visit.
     """
     return free_port()
 
 
 @pytest.fixture
 def fresh_server(tmp_path: Path, spare_port: int, warm: Path) -> Iterator[ServerFactory]:
-    """Make dashboards that nobody has visited, for tests of the first hit.
+    """Make dashboards without earlier visitors, for tests of a first visit.
 
-    Called with an optional mapping of environment variables; stopped with the test. Libraries and
-    dpviz are in memory, as they are imported; all of the pages is imported anew.
+    Call the fixture's function with an optional mapping of environment variables; its servers stop
+    with the test. Libraries and dpviz are imported already; the pages are imported again.
     """
     with ExitStack() as stack:
 
         def start(environment: Mapping[str, str] | None = None, app: Path | None = None) -> Server:
             log = tmp_path / f"server-{len(_servers)}.log"
             port = spare_port if is_free(spare_port) else None
-            # what a first visitor finds: nothing that earlier runs of this user have kept
-            own = {"XDG_CACHE_HOME": str(tmp_path), **(environment or {})}
-            one = Server(app or app_path(), log, own, port=port, python=warm)
+            # Use an empty cache: a first visitor must not find results of earlier runs.
+            env = {"XDG_CACHE_HOME": str(tmp_path), **(environment or {})}
+            one = Server(app or app_path(), log, env, port=port, python=warm)
             running = stack.enter_context(one)
             _servers.append(running)
             stack.callback(_servers.remove, running)
@@ -153,14 +153,14 @@ def fresh_server(tmp_path: Path, spare_port: int, warm: Path) -> Iterator[Server
 class Visitor:
     """A browser session that many tests use one after the other.
 
-    A small page stays open, so that the process that has compiled Streamlit's scripts lives on.
+    A small page stays open to keep alive the process that compiled Streamlit's scripts.
 
     Parameters
     ----------
     browser : Browser
-        Where the session is made.
+        Browser that opens the session.
     server : Server
-        The dashboard that it visits.
+        Dashboard that the session visits.
     """
 
     def __init__(self, browser: Browser, server: Server) -> None:
@@ -170,19 +170,19 @@ class Visitor:
         self._line = self.session.new_cdp_session(anchor)
 
     def forget(self) -> None:
-        """Leave no page open, no cookie, no permission and nothing stored."""
-        _, *opened = self.session.pages
-        seen = {running.url for running in _servers}
-        for left in opened:
-            place = urlsplit(left.url)
+        """Close the test's pages; clear cookies, permissions and storage."""
+        _, *page_there = self.session.pages
+        addresses = {running.url for running in _servers}
+        for tab in page_there:
+            place = urlsplit(tab.url)
             if place.scheme == "http":
-                seen.add(f"http://{place.netloc}")
-            left.close()
+                addresses.add(f"http://{place.netloc}")
+            tab.close()
         self.session.clear_cookies()
         self.session.clear_permissions()
-        for origin in seen:
-            told = {"origin": origin, "storageTypes": "all"}
-            self._line.send("Storage.clearDataForOrigin", told)
+        for origin in addresses:
+            scope = {"origin": origin, "storageTypes": "all"}
+            self._line.send("Storage.clearDataForOrigin", scope)
 
 
 @pytest.fixture(scope="session")
@@ -195,7 +195,7 @@ def visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
 
 @pytest.fixture(scope="session")
 def other_visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
-    """The browser session of somebody else, to whom a link is given."""
+    """The browser session of a second person, who receives a link."""
     one = Visitor(browser, server)
     yield one
     one.session.close()
@@ -203,14 +203,14 @@ def other_visitor(browser: Browser, server: Server) -> Iterator[Visitor]:
 
 @pytest.fixture
 def context(visitor: Visitor) -> Iterator[BrowserContext]:
-    """The shared browser session, as one without cookies, storage or open pages finds it."""
+    """The shared browser session, without cookies, storage or pages of earlier tests."""
     yield visitor.session
     visitor.forget()
 
 
 @pytest.fixture
 def other_context(other_visitor: Visitor) -> Iterator[BrowserContext]:
-    """Another browser session, which shares nothing with ``context`` and is left as empty."""
+    """Another browser session, which shares nothing with ``context`` and is cleared likewise."""
     yield other_visitor.session
     other_visitor.forget()
 
@@ -219,12 +219,12 @@ def other_context(other_visitor: Visitor) -> Iterator[BrowserContext]:
 def page(context: BrowserContext, fresh_server: ServerFactory) -> Iterator[Page]:
     """A page that fails its test if the app ever showed an exception on it.
 
-    Uncaught JavaScript errors and requests to other hosts fail it too.
+    Uncaught JavaScript errors and requests to other hosts also fail the test.
     """
-    del fresh_server  # only named to be torn down later than this: the last look needs the server
-    watched = new_page(context)
-    yield watched
-    problems = problems_of(watched)
+    del fresh_server  # Servers end after the last check, as their fixture is requested first.
+    first = new_page(context)
+    yield first
+    problems = problems_of(first)
     if problems:
         pytest.fail(f"problems on the page:\n{problems}", pytrace=False)
 
@@ -232,8 +232,8 @@ def page(context: BrowserContext, fresh_server: ServerFactory) -> Iterator[Page]
 @pytest.fixture(autouse=True)
 def quiet_servers(fresh_server: ServerFactory) -> Iterator[None]:
     """Fail a test during which a server logged a traceback."""
-    del fresh_server  # only named to look before its servers are gone
+    del fresh_server  # Servers end after this check, as their fixture is requested first.
     yield
-    found = [text for text in (running.new_traceback() for running in _servers) if text]
-    if found:
-        pytest.fail("the server logged a traceback:\n" + "\n".join(found), pytrace=False)
+    traces = [text for text in (running.new_traceback() for running in _servers) if text]
+    if traces:
+        pytest.fail("the server logged a traceback:\n" + "\n".join(traces), pytrace=False)

@@ -1,9 +1,9 @@
-"""A dashboard server and a watched browser page, for tests that need the real thing.
+"""A dashboard server and a watched browser page, for tests that need a real browser.
 
-A test opens a page with ``open_app(page, server.url)``, changes something inside
-``with rerun(page):`` and then looks. Nothing here sleeps: the end of a run is the server's own
-``script_finished`` message, read off the page's websocket, so a run that is too fast to be seen in
-the DOM is not missed and a slow one is not guessed at.
+A test opens a page with ``open_app(page, server.url)``, changes something inside ``with
+rerun(page):`` and then checks the page. No helper sleeps. A run ends with the server's
+``script_finished`` message on the page's websocket. So the helpers do not miss a run too fast for
+the DOM, nor guess the time of a slow run.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-# Milliseconds that a browser step may take before the test fails; the slowest legal step, a first
-# run of all mechanisms on a busy two-core machine, takes a tenth of it.
+# A browser step fails after 60 seconds. The slowest legal step is a first run of all mechanisms on
+# a busy two-core machine; it takes a tenth of this limit.
 PATIENCE = 60_000
 _START_SECONDS = 60
 _TRACEBACK = "Traceback (most recent call last)"
 
 _NOT_RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
-# One frame to lay the new elements out and one to paint them; asked for in one message, as each
-# costs the driver and the browser more than the look itself.
+# One frame lays out new elements and the next frame paints them. Wait for both in one message to
+# the browser, because a message costs more than the check itself.
 _PAINTED = """
 async patience => {
   const frame = () => new Promise(done => requestAnimationFrame(() => done(null)));
@@ -76,8 +76,8 @@ async patience => {
 }
 """
 
-# A group opens, and a sidebar slides, by animations that may start anew on their way: at rest is
-# where none is left. The frames after the last bring the news that something was scrolled.
+# Animations move groups and sidebars and may restart, so wait until no animation runs. Wait a few
+# further frames for scroll events.
 _AT_REST = """
 async part => {
   const moving = () => {
@@ -92,7 +92,7 @@ async part => {
 }
 """
 
-# What the way back does, also to an address of the same page: no document is loaded.
+# Navigate as the Back button does, which loads no new document, even within a page.
 _TRAVEL = """
 to => {
   history.pushState(history.state, "", to);
@@ -100,7 +100,7 @@ to => {
 }
 """
 
-# Reports every stException that ever appears, also one that a rerun replaces before a test looks.
+# Record every exception box that ever appears, even if a rerun soon replaces it.
 _EXCEPTION_WATCH = """
 (() => {
   const seen = new WeakSet(), box = '[data-testid="stException"]';
@@ -126,7 +126,7 @@ def free_port() -> int:
 def is_free(port: int) -> bool:
     """Return whether nothing on this machine listens on a TCP port."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a server does
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # Servers also set this option.
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
@@ -142,19 +142,19 @@ class Server:
     app : Path
         Script that Streamlit runs.
     log_path : Path
-        File for what the process prints.
+        File for the output of the process.
     environment : mapping of str to str, optional
-        Added to this process's environment.
+        Variables added to this process's environment.
     directory : Path, optional
         Working directory; the script's folder if left out.
     port : int, optional
-        That of a server that ended, whose pages are still open; a free one if left out.
+        Port of an ended server whose pages are still open; a free port if left out.
     command : sequence of str, optional
-        What starts it and knows its port by itself; Streamlit on the script if left out.
+        Command that starts a server on the given port; Streamlit on the script if left out.
     below : str, optional
-        The path that it lives under, such as ``/dpviz``.
+        URL path of the server, such as ``/dpviz``.
     python : Path, optional
-        What runs Streamlit; this process's interpreter if left out.
+        Interpreter that runs Streamlit; this process's interpreter if left out.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Server:
             )
 
     def __enter__(self) -> Self:
-        """Wait until the server answers; its script has not run yet."""
+        """Wait until the server answers; the script has not run yet."""
         try:
             self._await_health()
         except BaseException:
@@ -215,8 +215,7 @@ class Server:
                         return
             except (urllib.error.URLError, ConnectionError, TimeoutError):
                 pass
-            # The wait between two knocks is a wait for the process to die, so a server that cannot
-            # start is reported at once.
+            # Between requests, check whether the process has ended, to report a failed start early.
             try:
                 status = self._process.wait(timeout=0.05)
             except subprocess.TimeoutExpired:
@@ -225,7 +224,7 @@ class Server:
         raise RuntimeError(f"no answer from the server in {_START_SECONDS} s:\n{self.log()}")
 
     def stop(self) -> None:
-        """End the process, first politely."""
+        """End the process: terminate it, then kill it if needed."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -236,7 +235,7 @@ class Server:
 
     @property
     def ended(self) -> bool:
-        """Whether the process is over."""
+        """Whether the process has ended."""
         return self._process.poll() is not None
 
     @property
@@ -257,23 +256,24 @@ class Server:
 
 @dataclass
 class Watch:
-    """What a page has gone through since it was made.
+    """Problems on a page, and its script runs, since the page was opened.
 
     Parameters
     ----------
     problems : list of str
-        Exceptions shown by the app, uncaught JavaScript errors, requests to other hosts and what
-        the content policy kept out. A test that provokes one takes it out of the list.
+        Exceptions shown by the app, uncaught JavaScript errors, requests to other hosts and content
+        that the content policy blocked. A test that provokes a problem must remove the problem from
+        the list.
     runs : int
-        Runs of the script that ended, over all documents the page has shown.
+        Number of ended script runs, over all documents that the page has shown.
     running : bool
         Whether a run is due or under way.
     asked : bool
-        Whether the page has asked for a run that has not begun. What one step sets off may be two
-        runs, of which the first ends when the second is still on its way to the server.
+        Whether the page has requested a run that has not begun. One step may cause two runs: the
+        first run can end while the request for the second run is still on its way.
     files : int
-        Uploads that are not over. A file in the place of another one is two runs: without the old
-        one at once, and with the new one when it is there.
+        Number of uploads under way. Replacing a file causes two runs: an immediate run without the
+        old file, and a run when the new file has arrived.
     """
 
     problems: list[str] = field(default_factory=list)
@@ -284,7 +284,7 @@ class Watch:
     _stream: WebSocket | None = None
 
     def on_request(self, request: Request) -> None:
-        """Note a new document, and any request that leaves this machine."""
+        """Record a new document, and any request that leaves this machine."""
         parts = urlsplit(request.url)
         if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname not in {
             "127.0.0.1",
@@ -295,29 +295,29 @@ class Watch:
             self.running, self.asked, self.files, self._stream = True, False, 0, None
 
     def on_console(self, message: ConsoleMessage) -> None:
-        """Note what the content policy has kept from the page."""
+        """Record content that the content policy has blocked."""
         if "Content Security Policy" in message.text:
             self.problems.append(f"kept out: {message.text}")
 
     def on_answer(self, request: Request) -> None:
-        """Note the end of an upload, after which the page asks for a run."""
+        """Record the end of an upload, after which the page requests a run."""
         if request.method == "PUT" and "/upload_file/" in request.url and self.files:
             self.files -= 1
 
     def on_websocket(self, stream: WebSocket) -> None:
-        """Follow the websocket over which Streamlit sends a document its messages."""
+        """Watch the websocket on which Streamlit sends its messages to a document."""
         if urlsplit(stream.url).path.endswith("/_stcore/stream"):
             self._stream = stream
             stream.on("framereceived", self.on_frame)
             stream.on("framesent", self.on_sent)
 
     def on_sent(self, payload: str | bytes) -> None:
-        """Note that the page asks for a run, or where to send files."""
+        """Record that the page requests a run or upload addresses."""
         if isinstance(payload, str):
             return
         message = BackMsg.FromString(payload)
         kind = message.WhichOneof("type")
-        # One that a clock asks for comes to nothing where its part of the page is gone.
+        # Ignore timed reruns: they have no effect if the part of the page that they update is gone.
         if kind == "rerun_script" and not message.rerun_script.is_auto_rerun:
             self.asked = True
         elif kind == "file_urls_request":
@@ -332,30 +332,30 @@ class Watch:
         if kind == "new_session":
             self.running, self.asked = True, False
         elif kind == "script_finished":
-            # An interrupted run is followed by the one that interrupted it.
+            # If a run ended early, the run that interrupted it has not ended yet.
             early = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
             self.running = early
             self.runs += not early
 
     @property
     def busy(self) -> bool:
-        """Whether a run is under way or to come, as far as can be seen from here."""
+        """Whether a run is known to be under way or due."""
         return bool(self.running or self.asked or self.files)
 
     def wait(self, page: Page, runs: int, deadline: float) -> None:
         """Return once at least ``runs`` runs have ended and none is under way."""
         while not self._over(runs):
-            left = 1000 * (deadline - time.monotonic())
-            if left <= 0:
+            rest = 1000 * (deadline - time.monotonic())
+            if rest <= 0:
                 raise TimeoutError(f"the app still ran after {PATIENCE / 1000:.0f} s")
-            # An upload that breaks off is followed by no message: look again after a second. A run
-            # is a hundred messages, and a wait for each of them costs more than all of them.
+            # An aborted upload sends no message, so look again after a second. Do not wait for
+            # single messages: a run sends a hundred, which would cost too much.
             with suppress(PlaywrightTimeout):
                 if self._stream is None:
-                    page.wait_for_event("websocket", timeout=min(left, 1000))
+                    page.wait_for_event("websocket", timeout=min(rest, 1000))
                 else:
                     self._stream.wait_for_event(
-                        "framereceived", lambda _: self._over(runs), timeout=min(left, 1000)
+                        "framereceived", lambda _: self._over(runs), timeout=min(rest, 1000)
                     )
 
     def _over(self, runs: int) -> bool:
@@ -366,7 +366,7 @@ _WATCHES: WeakKeyDictionary[Page, Watch] = WeakKeyDictionary()
 
 
 def new_context(browser: Browser) -> BrowserContext:
-    """Return a browser session of its own, sized like a small laptop's window."""
+    """Return a new browser session with the size of a small laptop's window."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE)
     return context
@@ -390,70 +390,70 @@ def new_page(context: BrowserContext) -> Page:
 
 
 def watch_of(page: Page) -> Watch:
-    """Return the record kept of ``page``, which ``new_page`` made."""
+    """Return the `Watch` of ``page``, which ``new_page`` made."""
     return _WATCHES[page]
 
 
 def wait_idle(page: Page, *, after: int = 0) -> None:
-    """Return when the script's last run is over and the browser has painted what it sent.
+    """Wait until the script's last run is over and the browser has painted its output.
 
     Parameters
     ----------
     page : Page
         A page made by ``new_page``.
     after : int
-        Number of ended runs to wait for, when the run to come has not started yet.
+        Number of ended runs to wait for, if the next run has not started yet.
     """
     deadline = time.monotonic() + PATIENCE / 1000
     watch = watch_of(page)
     while True:
         watch.wait(page, after, deadline)
         page.locator(_NOT_RUNNING).wait_for()
-        page.bring_to_front()  # a page behind another one paints once a second
+        page.bring_to_front()  # A hidden page paints only once a second, so show it.
         page.evaluate(_PAINTED, 1000 * (deadline - time.monotonic()))
         if not watch.busy:
             return
 
 
 def open_app(page: Page, url: str) -> None:
-    """Load ``url`` and wait until the app has drawn it."""
+    """Load ``url`` and wait until the app has rendered the page."""
     page.goto(url)
     wait_idle(page)
 
 
 def travel(page: Page, url: str) -> None:
-    """Go to another address of the page that is open, as the browser's own buttons do."""
+    """Go to another address within the open page, as the browser's own buttons do."""
     with rerun(page):
         page.evaluate(_TRAVEL, url)
 
 
 def at_rest(part: Locator) -> None:
-    """Return when nothing that holds a part of the page moves or grows any more.
+    """Wait until neither a part of the page nor its containers move or grow.
 
-    A list closes where anything is scrolled, as a group does that grows round what was brought into
-    sight in it; the part itself may lie still meanwhile.
+    Wait for containers too: an open list closes on any scrolling, and a group scrolls when it grows
+    around an element brought into sight. The part itself may not move meanwhile.
     """
     part.evaluate(_AT_REST)
 
 
 def open_popover(page: Page, name: str) -> None:
-    """Open what stands behind a button of the row of settings."""
+    """Open the popover of a button in the row of settings."""
     page.locator(".st-key-bar").get_by_role("button", name=name).click()
 
 
 @contextmanager
 def rerun(page: Page) -> Iterator[None]:
-    """Wait, on leaving the block, for a run of the script that the block set off."""
+    """Wait, when the block ends, for the script run that the block started."""
     before = watch_of(page).runs
     yield
     wait_idle(page, after=before + 1)
 
 
 def problems_of(page: Page) -> str:
-    """Return what went wrong on ``page`` so far as indented JSON, or nothing."""
-    # Ask the page itself as well: the report of the last exception may still be under way.
+    """Return the problems on ``page`` so far as indented JSON, or an empty text."""
+    # Ask the page itself, too: a report of its last exception may not have arrived yet.
     boxes = page.locator('[data-testid="stException"]').all_inner_texts()
     problems = [*watch_of(page).problems]
-    reported = "\n".join(problems)
-    problems += [f"the app shows an exception: {text}" for text in boxes if text not in reported]
+    lines = "\n".join(problems)
+    problems += [f"the app shows an exception: {text}" for text in boxes if text not in lines]
     return json.dumps(problems, indent=2, ensure_ascii=False) if problems else ""

@@ -1,4 +1,4 @@
-"""Parts of a page that is drawn one part at a time, shown one after the other in one load."""
+"""Show, in one load, each part of a page that displays one part at a time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tests.e2e.harness import rerun
 from tests.ui.driver import parts_of
 
 CHOOSES = ".st-key-claims-back button"
-"""The way back from a part to what opens it."""
+"""Selector of the button that leads back from a part."""
 SHOWN = ".st-key-claims-shown"
-"""The part that is shown, below the way back."""
+"""Selector of the shown part, below the button that leads back."""
 
 
 def show(page: Page, chosen: dict[str, str]) -> None:
-    """Show a part, and of the refutations one exhibit, as a visitor would."""
+    """Open a part, or one exhibit of the refutations, as a visitor would."""
     back = page.locator(CHOOSES)
     if back.count():
         with rerun(page):
@@ -42,16 +42,16 @@ def show(page: Page, chosen: dict[str, str]) -> None:
 
 
 BESIDE = {
-    "person": "Drag one person",
-    "code": "Found in public code",
+    "person": "Move one person's row",
+    "code": "Errors found in public code",
     "exploring": "What no promise covers",
 }
-"""What no card opens, by what the buttons say."""
+"""Button names of the parts that no card opens."""
 
 
 def each(page: Page, name: str) -> Iterator[str]:
-    """Show every part of a page in turn and yield its name; a page without parts is as it is."""
-    for chosen in parts_of(name):
-        if chosen:
-            show(page, chosen)
-        yield " ".join([name, *chosen.values()])
+    """Show every part of a page in turn and yield its name; a page without parts stays as it is."""
+    for part in parts_of(name):
+        if part:
+            show(page, part)
+        yield " ".join([name, *part.values()])

@@ -1,11 +1,11 @@
-"""Who cannot see the screen, or uses no mouse: axe-core, a keyboard walk and zoom on every page.
+"""Check each page for users without sight or mouse: axe-core, a keyboard walk and zoom.
 
-axe-core travels in the wheel of axe-playwright-python, so nothing is fetched. What Streamlit's own
-elements do wrong is listed in ``STREAMLITS_OWN``; everything else must be clean. A page is loaded
-once, and looked at in both widths and both themes: it follows the system's. In the dark its shape
-is looked at as well. Of a page that is drawn a part at a time all is looked at with its first part,
-and then each other part by itself. Colours are looked at in each width and theme, and what else
-axe-core asks in each width and in each theme.
+axe-core comes in the wheel of axe-playwright-python, so nothing is fetched. ``STREAMLITS_OWN``
+lists the faults of Streamlit's own elements; all other elements must have no fault. Each page is
+loaded once and follows the system's theme, so the tests check it in two widths and two themes. In
+the dark theme they also check the page's shape. If a page shows one part at a time, the tests check
+the whole page with its first part, then each other part alone. They check colours in each width and
+theme, axe-core's other rules once in each width and once in each theme.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ from tests.ui.driver import FIRST, PAGES
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 
-# rule -> what Streamlit 1.67 draws. docs/accessibility.md says what is wrong with each.
+# Elements of Streamlit 1.67 break these axe rules; docs/accessibility.md explains why.
 STREAMLITS_OWN = {
-    # the menu of a narrow window: groups of links are div in a ul
+    # In a narrow window, the menu's groups of links are div elements in a ul.
     "list": '<ul data-testid="stSidebarNavItems"',
     "listitem": "<li class=",
-    # the uploader's drop zone: a focusable section with the role presentation
+    # The uploader's drop zone can have the focus although its role is "presentation".
     "presentation-role-conflict": 'data-testid="stFileUploaderDropzone"',
 }
 PLOTS = '[data-testid="stPlotlyChart"]'
 LAPTOP: ViewportSize = {"width": 1400, "height": 900}
 PHONE: ViewportSize = {"width": 420, "height": 900}
-TWICE: ViewportSize = {"width": 700, "height": 450}  # a laptop's window at 200 %
+TWICE: ViewportSize = {"width": 700, "height": 450}  # A laptop at 200 % zoom has this window size.
 SMALL = "table=iris&trials=5&m=gaussian,laplace"
-# Another epsilon and k than a first visitor's, with few draws.
+# This link has another epsilon and another k than a first visit, and few repetitions.
 LINK = "v=1&trials=5&epsilon=2&k=3"
-MANY = f"m={','.join(featured())},laplace"  # what a first visitor sees and one mechanism more
-# How many are compared, and how wide the table is, is seen on these; elsewhere two will do.
+MANY = f"m={','.join(featured())},laplace"  # This link adds one mechanism to the usual ones.
+# These pages show many mechanisms or a wide table; two mechanisms are enough elsewhere.
 WIDE = {FIRST: MANY, "tradeoffs": f"table=iris&{MANY}"}
 TWO = "table=iris&m=gaussian,laplace"
 
-# Whether the page has taken over the system's theme.
+# Return whether the page shows the dark theme of the system.
 _DARK = """() => getComputedStyle(document.querySelector('[data-testid="stApp"]')).backgroundColor
   .match(/\\d+/g).slice(0, 3).every(part => part < 40)"""
 
-# All that axe-core asks by itself, or of it what has a tag; the stricter contrast it does not ask.
+# Run axe-core's default rules, or only the rules with a given tag, without the AAA contrast rules.
 _RUN = """([root, only]) => axe.run(root || document, {resultTypes: ['violations'], ...(only && {
   runOnly: axe.getRules([only]).filter(rule => !rule.tags.includes('wcag2aaa'))
     .map(rule => rule.ruleId)})})"""
 COLOURS = "cat.color"
 
-# What the focus looked like at each stop, and what the same element looks like without it. A stop
-# is looked at when the next key goes down: by then it has been painted.
+# At each Tab stop, record an element's style with and without the focus. Read the style when the
+# next key goes down, because the browser has painted the element by then.
 _WALK = """root => {
   const look = e => {
     const seen = [];
@@ -138,8 +138,8 @@ _LOST = """() => {
   return lost;
 }"""
 
-# Cells of a grid are painted, so axe sees none of them: what a screen reader reads is a table
-# inside the canvas, which is filled a moment after the picture, and again when a cell is entered.
+# Grids paint their cells on a canvas, so axe cannot see them. A screen reader reads a table inside
+# the canvas, which fills only after the grid is painted, and again when a cell is entered.
 _GRIDS = """() => [...document.querySelectorAll('[data-testid="data-grid-canvas"]')].flatMap(e => {
   const table = e.querySelector('table[role="grid"]');
   const texts = role => [...(table?.querySelectorAll(`[role="${role}"]`) ?? [])]
@@ -151,7 +151,7 @@ _GRIDS = """() => [...document.querySelectorAll('[data-testid="data-grid-canvas"
       + `${e.clientWidth} px wide`];
 })"""
 
-# On paper nothing can be scrolled: all of the content must be part of the document's own height.
+# Paper cannot scroll, so the printed document must be tall enough for all of its content.
 _PRINTED = """() => {
   const wrong = [];
   for (const part of ['stSidebar', 'stHeader']) {
@@ -175,18 +175,18 @@ _PRINTED = """() => {
 
 
 def violations(page: Page, root: str | None = None, only: str | None = None) -> list[str]:
-    """Return what axe finds on the page as it is, or in one part, but for Streamlit's own.
+    """Return axe's findings on the page, or on one part, without Streamlit's own faults.
 
-    With ``only``, by the rules that have this tag.
+    With ``only``, run only the rules that have this tag.
     """
-    found = []
+    problems = []
     for rule in page.evaluate(_RUN, [root, only])["violations"]:
-        own = STREAMLITS_OWN.get(rule["id"])
+        exception = STREAMLITS_OWN.get(rule["id"])
         for node in rule["nodes"]:
-            if own is None or own not in node["html"]:
+            if exception is None or exception not in node["html"]:
                 summary = " ".join((node.get("failureSummary") or "").split())
-                found.append(f"{rule['id']}: {node['html'][:120]} | {summary[:200]}")
-    return found
+                problems.append(f"{rule['id']}: {node['html'][:120]} | {summary[:200]}")
+    return problems
 
 
 @pytest.mark.first
@@ -209,25 +209,25 @@ def test_a_deep_link_on_a_fresh_server_can_be_read_and_walked(
     assert page.get_by_test_id("stAlertContentError").count() == 0
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     box = page.locator(".st-key-bar").get_by_role("textbox", name="Epsilon")
-    if box.count():  # a page that ignores the settings does not show them
+    if box.count():  # Pages that ignore epsilon do not have this box.
         expect(box).to_have_value("2")
-    seen = urlsplit(page.url)
-    assert (seen.path, parse_qs(seen.query)) == (f"/{path}", parse_qs(query))
+    address = urlsplit(page.url)
+    assert (address.path, parse_qs(address.query)) == (f"/{path}", parse_qs(query))
     page.add_script_tag(content=AXE)
     if name == FIRST:
         expect(page.locator(".dpv-col")).to_have_count(8)
-    found, charts = [], 0
+    faults, charts = [], 0
     for number, part in enumerate(parts.each(page, name)):
         root = parts.SHOWN if number else None
-        seen = looked_at(page, root, ON_A_PHONE.get(name), back=number % 2 == 1)
-        found += [f"{part}: {text}" for text in seen]
+        address = looked_at(page, root, ON_A_PHONE.get(name), back=number % 2 == 1)
+        faults += [f"{part}: {text}" for text in address]
         charts += page.locator(PLOTS).count()
     assert name != "claims" or charts == 7
-    assert not found, "\n".join(found[:20])
+    assert not faults, "\n".join(faults[:20])
 
 
 def claims_fit(page: Page) -> None:
-    """Check that each chart of Claims is drawn, named at length and large enough to be read."""
+    """Check that each chart of Claims is rendered, has a long name and is large enough to read."""
     for chart in page.locator(PLOTS).all():
         assert len(chart.get_attribute("aria-label") or "") > 40
         assert chart.locator("svg.main-svg").count() > 0
@@ -238,19 +238,22 @@ def claims_fit(page: Page) -> None:
 
 
 def curve_fits(page: Page) -> None:
-    """Check that what is left of the chart lies on the screen; names beside lines are cut off."""
+    """Check that the chart is on the screen, without the names beside its lines."""
     assert page.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
-    for part in (".st-key-curve", ".st-key-curve .nsewdrag", ".st-key-curve .legend"):
+    for part in (".st-key-curve", ".st-key-curve .nsewdrag", ".dpviz-key"):
         box = page.locator(part).first.bounding_box()
         assert box is not None
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= PHONE["width"], part
+    foot = page.locator(".st-key-bar-epsilon").bounding_box()
+    assert foot is not None
+    assert PHONE["height"] - 120 < foot["y"] < PHONE["height"] - foot["height"]
 
 
 ON_A_PHONE = {"claims": claims_fit, "tradeoffs": curve_fits}
 
 
-# Each theme and size, and what axe-core is asked there, if anything.
+# Each theme and window size, with the tag of the axe-core rules to run (None: default rules).
 LOOKS: tuple[tuple[Literal["light", "dark"], ViewportSize, str | None], ...] = (
     ("light", LAPTOP, None),
     ("light", TWICE, ""),
@@ -268,18 +271,18 @@ def looked_at(
     *,
     back: bool = False,
 ) -> list[str]:
-    """Look at the page, or only at the part of it that a selector names, in every way.
+    """Check the page, or the part that a selector names, in every theme and size.
 
-    It is light and as wide as a laptop before, and dark after; with ``back`` it is the other way
-    round, as every turn draws all pictures anew.
+    The page must start light and as wide as a laptop; it ends dark. With ``back`` the order is
+    reversed, since every change of theme or size redraws all charts.
     """
-    found = []
+    problems = []
     for theme, size, only in LOOKS[:: -1 if back else 1]:
         turn(page, theme, size)
         if size is TWICE:
-            found += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
+            problems += [f"lost at 200 %: {text}" for text in page.evaluate(_LOST)]
             page.emulate_media(media="print")
-            found += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
+            problems += [f"printed: {text}" for text in page.evaluate(_PRINTED)]
             page.emulate_media(media="screen")
             continue
         if theme == "dark":
@@ -288,15 +291,15 @@ def looked_at(
             if size is PHONE and on_a_phone is not None:
                 on_a_phone(page)
         where = f"{theme}, {NAMES[size['width']]}"
-        found += [f"{where}: {text}" for text in violations(page, root, only)]
+        problems += [f"{where}: {text}" for text in violations(page, root, only)]
         if (theme, size) == ("light", LAPTOP):
-            found += unread(page)
-            found += walked(page, root)
-    return found
+            problems += unread(page)
+            problems += walked(page, root)
+    return problems
 
 
 def turn(page: Page, theme: Literal["light", "dark"], size: ViewportSize) -> None:
-    """Give the page a theme and a size that it may have already."""
+    """Set the page's theme and size, unless the page has them already."""
     dark = page.evaluate(_DARK)
     if dark is (theme == "dark") and page.viewport_size == size:
         return
@@ -308,10 +311,10 @@ def turn(page: Page, theme: Literal["light", "dark"], size: ViewportSize) -> Non
 
 
 def unread(page: Page, patience: float = 5_000) -> list[str]:
-    """Return the grids that have no name, no heads or no cells for a screen reader.
+    """Return the grids that have no name, headers or cells for a screen reader.
 
-    The table of a grid that nobody has entered may stay empty, as happened once in many runs:
-    what is asked then is what somebody hears who goes into its cells.
+    A grid's hidden table may stay empty until a user enters the grid, as happened once in many
+    runs. Then check the text that a screen reader reads in the cells.
     """
     for enter in (False, True):
         if enter:
@@ -326,9 +329,9 @@ def unread(page: Page, patience: float = 5_000) -> list[str]:
 
 
 def walked(page: Page, root: str | None = None) -> list[str]:
-    """Walk a page by the Tab key alone, or one part from what chooses it to its end.
+    """Walk through a page, or one part from the button above it, by the Tab key alone.
 
-    Returns what the walk misses, and where the focus is not seen.
+    The result lists controls that the walk misses, or whose focus is not visible.
     """
     if root is not None:
         page.locator(parts.CHOOSES).focus()
@@ -336,33 +339,33 @@ def walked(page: Page, root: str | None = None) -> list[str]:
     for _ in range(40):
         for _ in range(15 if root is None else 5):
             page.keyboard.press("Tab")
-        if page.evaluate("() => window.dpvizWalk.over"):  # round once, or out of the part
+        if page.evaluate("() => window.dpvizWalk.over"):  # Tab has now left the tested element.
             break
-    told = page.evaluate(_WALKED)
-    assert told["stops"] > (10 if root is None else 0), told
-    # The thumb of a slider is no element of its own, and a grid draws its mark a moment after the
-    # key: only their pictures say whether they are marked.
-    unseen = [
+    walk = page.evaluate(_WALKED)
+    assert walk["stops"] > (10 if root is None else 0), walk
+    # A slider's thumb is not an element of its own, and a grid paints its focus mark shortly after
+    # a key. Only screenshots show whether their focus is visible.
+    names = [
         name
-        for at, name in enumerate(told["unseen"])
+        for at, name in enumerate(walk["unseen"])
         if not marked(page, page.evaluate_handle(f"window.dpvizWalk.unseen[{at}]").as_element())
     ]
     return [
-        *(f"no focus to be seen: {text}" for text in unseen),
-        *(f"focus out of sight: {text}" for text in told["off"]),
-        *(f"not reached by Tab: {text}" for text in told["missed"]),
+        *(f"no focus to be seen: {text}" for text in names),
+        *(f"focus out of sight: {text}" for text in walk["off"]),
+        *(f"not reached by Tab: {text}" for text in walk["missed"]),
     ]
 
 
 def marked(page: Page, element: ElementHandle | None) -> bool:
-    """Return whether an element's picture changes when Tab brings the focus to it."""
+    """Return whether an element's look changes when Tab brings the focus to it."""
     if element is None or element.bounding_box() is None:
         return False
     element.focus()
-    page.keyboard.press("Shift+Tab")  # by a key, as only then the focus counts as visible
+    page.keyboard.press("Shift+Tab")  # Browsers mark the focus only if a key sets it.
     plain = element.screenshot()
     page.keyboard.press("Tab")
-    until = time.monotonic() + 2  # one that is never marked is reported after this
+    until = time.monotonic() + 2  # If no mark appears within two seconds, report the element.
     while time.monotonic() < until:
         if element.screenshot() != plain:
             return True
@@ -370,7 +373,7 @@ def marked(page: Page, element: ElementHandle | None) -> bool:
 
 
 def test_what_is_wrong_is_found(page: Page, server: Server) -> None:
-    """The control: no text, grey on grey, a hidden focus, a control out of reach, one cut off."""
+    """The checks find missing text, grey on grey, hidden focus, unreachable or cut-off parts."""
     open_app(page, f"{server.url}/mechanisms?{SMALL}")
     page.add_script_tag(content=AXE)
     page.evaluate(
@@ -397,8 +400,8 @@ def test_what_is_wrong_is_found(page: Page, server: Server) -> None:
 def test_a_grid_that_cannot_be_read_is_found(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/precision?{SMALL}")
     assert unread(page) == []
-    painted = "document.querySelector('[data-testid=\"data-grid-canvas\"]')"
-    page.evaluate(f"() => {painted}.parentElement.append({painted}.cloneNode())")
-    name = "Recovery with these shares and with equal shares"
-    (found,) = unread(page, 100)
-    assert found.startswith(f"grid: {name}: 0 heads, 0 cells, ")
+    canvas = "document.querySelector('[data-testid=\"data-grid-canvas\"]')"
+    page.evaluate(f"() => {canvas}.parentElement.append({canvas}.cloneNode())")
+    name = "Recovery with your shares and with equal shares"
+    (problem,) = unread(page, 100)
+    assert problem.startswith(f"grid: {name}: 0 heads, 0 cells, ")

@@ -1,4 +1,4 @@
-"""The board in a real browser: one screen, scrubbed without the server, pinned, presented."""
+"""The Explore figure in a browser: one screen, scrubbed without the server, pinned, presented."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.e2e.test_journeys import send, working_view
 
 SCREEN = {"width": 1400, "height": 900}
 FRAME_MS = 20
-# Frames of one drag, in milliseconds, gathered by the page itself.
+# Return the frame times of one drag in milliseconds, which the page measures itself.
 _FRAMES = """
 () => {
   window.dpvizFrameTimes = [];
@@ -35,7 +35,7 @@ _MEDIAN = """
   return [times[Math.floor(times.length / 2)], times.length];
 }
 """
-# A number that changes with what a canvas shows.
+# Return a checksum of the image on a canvas, which tells whether the image has changed.
 _INK = """
 canvas => {
   const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -47,7 +47,7 @@ canvas => {
 _PAINTED = """
 () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))
 """
-# Every state that a button goes through, so that none is missed.
+# Record every state of a pressed button, so that the test misses no short state.
 _WATCH_PRESSED = """
 button => {
   window.dpvizPressed = [];
@@ -58,7 +58,7 @@ button => {
   }).observe(button, {attributes: true, attributeFilter: ['aria-pressed']});
 }
 """
-# Where the parts of the board stand, in each frame that is painted.
+# Record where the figure's elements are in each painted frame.
 _WATCH_PLACES = """
 board => {
   const parts = ['.dpv-ask', '.dpv-bar', '.dpv-grid', '.dpv-recovery', '.dpv-legend', '.dpv-strip'];
@@ -73,7 +73,7 @@ board => {
   look();
 }
 """
-# The least size of a text that is seen.
+# Return the smallest font size of any visible text.
 _LEAST_TEXT = """
 board => Math.min(...[...board.querySelectorAll("*")].filter(one => one.checkVisibility()
   && [...one.childNodes].some(part => part.nodeType === 3 && part.textContent.trim()))
@@ -90,7 +90,7 @@ _ON_THE_BOARD = """
 
 @pytest.fixture
 def page(page: Page) -> Page:
-    """A page of the size of a projector's or a laptop's, in which things may move."""
+    """A page of a projector's or laptop's size, with animations."""
     page.set_viewport_size(SCREEN)  # type: ignore[arg-type]
     page.emulate_media(reduced_motion="no-preference")
     return page
@@ -98,13 +98,13 @@ def page(page: Page) -> Page:
 
 def sent_by(page: Page) -> list[int]:
     """Return a list that grows by one for each message to the server."""
-    sent: list[int] = []
+    frames: list[int] = []
 
     def follow(stream: WebSocket) -> None:
-        stream.on("framesent", lambda _: sent.append(1))
+        stream.on("framesent", lambda _: frames.append(1))
 
     page.on("websocket", follow)
-    return sent
+    return frames
 
 
 def scrubber(page: Page) -> Locator:
@@ -112,7 +112,7 @@ def scrubber(page: Page) -> Locator:
 
 
 def drag(page: Page, start: float, end: float, steps: int = 40) -> None:
-    """Press on the scrubber and move along it, by shares of its width; the button stays down."""
+    """Drag the scrubber between two shares of its width; do not release the mouse button."""
     box = scrubber(page).bounding_box()
     assert box is not None
     y = box["y"] + box["height"] / 2
@@ -124,27 +124,27 @@ def drag(page: Page, start: float, end: float, steps: int = 40) -> None:
 
 
 def marks(page: Page, key: str) -> dict[str, object]:
-    """Return what a column shows now: three drawings and a number."""
+    """Return checksums of a column's three drawings, and its recovery."""
     column = page.locator(f'.dpv-col[data-key="{key}"]')
-    found: dict[str, object] = {
+    ink: dict[str, object] = {
         row: column.locator(f"canvas.dpv-{row}").evaluate(_INK)
         for row in ("picture", "spectrum", "distance")
     }
-    found["recovery"] = column.locator(".dpv-value").inner_text()
-    return found
+    ink["recovery"] = column.locator(".dpv-value").inner_text()
+    return ink
 
 
 def pinned_of(page: Page) -> dict[str, str]:
     """Return the pinned setting that the link carries."""
-    (written,) = parse_qs(urlsplit(page.url).query)["pin"]
-    return dict(parse_qsl(written))
+    (pin,) = parse_qs(urlsplit(page.url).query)["pin"]
+    return dict(parse_qsl(pin))
 
 
 @pytest.mark.first
 def test_dragging_needs_no_server_and_letting_go_sets_the_link(page: Page, server: Server) -> None:
-    sent = sent_by(page)
+    requests = sent_by(page)
     open_app(page, f"{server.url}/?v=1")
-    before, count, link = marks(page, "gaussian"), len(sent), page.url
+    before, count, link = marks(page, "gaussian"), len(requests), page.url
     truth = page.locator('.dpv-col[data-key="exact"] canvas.dpv-spectrum').evaluate(_INK)
     states = page.locator('.dpv-col[data-key="analyze_gauss"]')
     expect(states).to_have_attribute("data-state", "false")
@@ -156,29 +156,29 @@ def test_dragging_needs_no_server_and_letting_go_sets_the_link(page: Page, serve
     during = marks(page, "gaussian")
     for row, value in before.items():
         assert during[row] != value, f"{row} does not follow the drag"
-    # The truth keeps its place, and a status flips where the claim begins to hold.
+    # The exact spectrum stays. A status changes at the epsilon from which its claim holds.
     exact = page.locator('.dpv-col[data-key="exact"] canvas.dpv-spectrum').evaluate(_INK)
     assert exact == truth
     expect(states).not_to_have_attribute("data-state", "false")
-    assert len(sent) == count, "a message was sent during the drag"
+    assert len(requests) == count, "a message was sent during the drag"
     assert page.url == link
     assert frames >= 40
     assert median <= FRAME_MS
     with rerun(page):
         page.mouse.up()
-    assert len(sent) > count  # the control: messages are seen at all
+    assert len(requests) > count  # Control: the test detects a message to the server.
     assert "epsilon=0.0" in page.url
-    shown = page.locator(".dpv-epsilon").inner_text()
-    expect(page.get_by_role("textbox", name="Epsilon")).to_have_value(shown)
-    # The publishable view flows in the same way.
+    text = page.locator(".dpv-epsilon").inner_text()
+    expect(page.get_by_role("textbox", name="Epsilon")).to_have_value(text)
+    # In the publishable view, dragging needs no server either.
     page.get_by_role("button", name="publishable", exact=True).click()
     picture = page.locator('.dpv-col[data-key="gaussian"] canvas.dpv-picture')
-    points, count = picture.evaluate(_INK), len(sent)
+    points, count = picture.evaluate(_INK), len(requests)
     page.evaluate(_FRAMES)
     drag(page, 0.1, 0.56)
     median, frames = page.evaluate(_MEDIAN)
     assert picture.evaluate(_INK) != points
-    assert len(sent) == count, "a message was sent during the drag of the publishable view"
+    assert len(requests) == count, "a message was sent during the drag of the publishable view"
     assert frames >= 40
     assert median <= FRAME_MS
     page.mouse.up()
@@ -199,19 +199,19 @@ def test_a_pin_shows_ghosts_and_travels(
     expect(page.locator(".dpv-epsilon")).to_have_text("2")
     ghost = page.locator('.dpv-col[data-key="gaussian"] .dpv-ghost')
     expect(ghost).to_have_text(f"pin {plain['recovery']}")
-    pinned, link = marks(page, "gaussian"), page.url
-    # The same setting without the pin is drawn otherwise: the ghosts are what is more.
+    ghosts, link = marks(page, "gaussian"), page.url
+    # Without the pin, the same setting has another image, because the pinned marks are missing.
     with rerun(page):
         page.get_by_role("button", name="unpin").click()
     bare = marks(page, "gaussian")
-    assert bare["recovery"] == pinned["recovery"]
+    assert bare["recovery"] == ghosts["recovery"]
     for row in ("picture", "spectrum", "distance"):
-        assert bare[row] != pinned[row]
+        assert bare[row] != ghosts[row]
     guest = new_page(other_context)
     guest.set_viewport_size(SCREEN)  # type: ignore[arg-type]
     guest.emulate_media(reduced_motion="no-preference")
     open_app(guest, link)
-    assert marks(guest, "gaussian") == pinned
+    assert marks(guest, "gaussian") == ghosts
     assert guest.url == link
     with rerun(guest):
         guest.get_by_role("button", name="swap").click()
@@ -237,19 +237,19 @@ def test_presenting_hides_all_but_the_board_and_a_column_opens_large(
     expect(pair).to_have_count(2)
     board = page.locator(".dpv").bounding_box()
     assert board == {"x": 0, "y": 0, **SCREEN}
-    # What lies at each of these points is the board: no sidebar, no menu, no row of settings.
+    # In presentation, the figure covers these points: the sidebar, menu and settings are hidden.
     for point in ([20, 20], [300, 30], [30, 500], [1380, 20], [700, 880]):
         assert page.evaluate(_ON_THE_BOARD, point), point
     page.keyboard.press("Escape")
-    expect(pair).to_have_count(1)  # all stand side by side again
+    expect(pair).to_have_count(1)  # All columns are side by side again.
     assert name.evaluate(size) == before
-    # A column opens large, with its evidence.
+    # A click on a column shows it in a large size, together with its evidence.
     wait_idle(page)
     with rerun(page):
         page.locator('.dpv-col[data-key="wishart"] .dpv-head').click()
     expect(page.locator(".dpv-said")).to_contain_text("Principal angles")
     expect(page.locator(".dpv-col[data-place=chosen]")).to_contain_text("claim is false")
-    # The exact picture stays beside it, of the same size, at the same height and not the same.
+    # The exact picture stays beside the large column: same size and height, different points.
     truth, private = (page.locator(f".dpv-col[data-place={one}]") for one in ("truth", "chosen"))
     here, there = truth.bounding_box(), private.bounding_box()
     assert here is not None
@@ -269,7 +269,7 @@ def test_presenting_hides_all_but_the_board_and_a_column_opens_large(
     with rerun(page):
         page.mouse.up()
     expect(page.get_by_role("heading", name="Wishart: every number")).to_be_visible()
-    # A thumbnail takes its place.
+    # A click on a thumbnail shows its column in large, instead of the previous column.
     with rerun(page):
         page.locator(".dpv-col[data-place=thumb]").first.locator("canvas.dpv-picture").click()
     expect(private).not_to_have_attribute("data-key", "wishart")
@@ -293,9 +293,9 @@ def test_fresh_noise_and_every_draw(page: Page, server: Server) -> None:
     with rerun(page):
         button.click()
     page.wait_for_function("() => window.dpvizPressed.join() === 'true,false'")
-    expect(button).to_have_attribute("aria-pressed", "false")  # it ended by itself
+    expect(button).to_have_attribute("aria-pressed", "false")  # The animation has ended by itself.
     assert marks(page, "gaussian") == after
-    # The legend lights one class under the pointer, and each is another picture.
+    # The legend highlights the class under the pointer; each class changes the picture.
     picture = page.locator('.dpv-col[data-key="gaussian"] canvas.dpv-picture')
     kinds = page.locator(".dpv-legend [data-kind]")
     expect(kinds).to_have_count(3)
@@ -327,8 +327,8 @@ def test_a_projectors_first_screen_has_every_row_and_the_strip(
     assert tops == sorted(tops)
     assert all(box["y"] + box["height"] <= 768 for box in boxes if box)
     columns = [one.bounding_box() for one in page.locator(".dpv-col").all()]
-    assert len({round(box["y"]) for box in columns if box}) == 1  # in one row
-    # What holds stands by recovery, what fails last; and no text is smaller than 15 pixels.
+    assert len({round(box["y"]) for box in columns if box}) == 1  # All columns share the same row.
+    # Valid claims come first, by recovery; false claims come last. No text is below 15 pixels.
     fails = page.locator(".dpv-col:not([data-key=exact])").evaluate_all(
         "all => all.map(one => one.dataset.state === 'false')"
     )
@@ -343,14 +343,14 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
     page = new_page(session)
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     for part in (".dpv-scrub", ".dpv-epsilon", "canvas.dpv-picture"):
-        found = page.locator(part).first
-        box = found.bounding_box()
+        element = page.locator(part).first
+        box = element.bounding_box()
         assert box is not None
         assert box["y"] >= 0
         assert box["y"] + box["height"] <= 800
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 420
-    # The pair side by side, and a tap on a name below puts it there.
+    # Two pictures are side by side. A tap on a name below shows that mechanism's picture second.
     truth = page.locator(".dpv-col[data-place=truth]")
     private = page.locator(".dpv-col[data-place=chosen]")
     here, there = truth.bounding_box(), private.bounding_box()
@@ -361,25 +361,25 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
     assert here["y"] == there["y"]
     bar = page.locator(".dpv-axis")
     foot = bar.bounding_box()
-    chosen = private.get_attribute("data-key")
+    key = private.get_attribute("data-key")
     with rerun(page):
         page.locator(".dpv-col[data-place=thumb] .dpv-head").first.tap()
-    expect(private).not_to_have_attribute("data-key", chosen or "")
-    # Pinning moves nothing.
+    expect(private).not_to_have_attribute("data-key", key or "")
+    # Pinning a setting moves nothing on the page.
     pin = page.locator(".dpv-do-pin")
-    held = pin.bounding_box()
+    outline = pin.bounding_box()
     with rerun(page):
         pin.tap()
     expect(pin).to_have_attribute("aria-pressed", "true")
     assert [bar.bounding_box(), (pin.bounding_box() or {}).get("width")] == [
         foot,
-        (held or {}).get("width"),
+        (outline or {}).get("width"),
     ]
-    # Epsilon stays where it is while the page scrolls.
+    # The slider of epsilon stays at the same place on the screen while the page scrolls.
     before = page.locator(".dpv-scrub").bounding_box()
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 600)")
     assert page.locator(".dpv-scrub").bounding_box() == before
-    # Presented, by link: the question, the private picture and the truth, and epsilon, on a screen.
+    # In presentation, the question, both pictures and epsilon fit on one screen.
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5&stage=yes")
     board = page.locator(".dpv")
     expect(board).to_have_attribute("data-present", "")
@@ -399,7 +399,7 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
     session.close()
 
 
-# What a reader, a screen reader or a search of the page finds: texts and names, shadow roots too.
+# Collect all texts and names that people, screen readers or a text search can find.
 _SAID = """
 () => {
   const found = [];
@@ -420,7 +420,7 @@ _SAID = """
 """
 
 
-# Places of real rows in the frames that the browser keeps.
+# Return the positions of real rows in the frames that the browser stores.
 _PLACES = """
 () => [...new Set([...window.dpvizFrames.values()].flatMap(parts => [...parts.values()])
   .flatMap(told => told.frames ?? []).flatMap(frame => Object.values(frame.cells))
@@ -429,7 +429,7 @@ _PLACES = """
 
 
 def own_table(seed: int) -> bytes:
-    """Return a table of one shape and one set of names, whose values the seed decides alone."""
+    """Return a table of fixed shape and column names, whose values depend only on the seed."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(400, 4)) * [9.0, 5.0, 1.0, 10.0 ** (2 * seed)]
     kinds = np.array([f"heron{seed}", f"stork{seed}"])[(rows[:, 0] > 0).astype(int)]
@@ -437,7 +437,7 @@ def own_table(seed: int) -> bytes:
 
 
 def said_on(page: Page) -> list[str]:
-    """Return the page's words without those of the published pictures, which are paid for."""
+    """Return the page's texts without published pictures, which the budget covers."""
     page.wait_for_function(
         "() => [...document.querySelectorAll('[data-testid=stBidiComponentRegular], "
         "[data-testid=stBidiComponentIsolated]')].length > 0"
@@ -451,37 +451,37 @@ def said_on(page: Page) -> list[str]:
 def test_no_word_and_no_file_of_the_publishable_view_is_decided_by_the_rows(
     page: Page, server: Server
 ) -> None:
-    """Two tables that differ in every value give one text; the working view gives two."""
+    """Two tables that differ in every value show the same text, except in the working view."""
     open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian,spherical&label=0")
     publishable = page.get_by_role("button", name="noise only", exact=True)
-    seen, working = [], []
+    texts, working = [], []
     for seed in (1, 2):
         send(page, "own.csv", own_table(seed))
         expect(page.locator(".dpv[data-complete]")).to_have_count(1)
         expect(publishable).to_have_attribute("aria-pressed", "true")
         if seed == 1:
-            assert page.evaluate(_PLACES) == [""]  # no row is in the browser's memory either
+            assert page.evaluate(_PLACES) == [""]  # The publishable view sends the browser no row.
         working_view(page)
-        assert len(page.evaluate(_PLACES)) > 1  # the control
+        assert len(page.evaluate(_PLACES)) > 1  # Control: the working view stores rows.
         with rerun(page):
-            scrubber(page).press("ArrowRight")  # which is told to screen readers
+            scrubber(page).press("ArrowRight")  # The page announces a change to screen readers.
         working.append(said_on(page))
         with rerun(page):
             publishable.click()
-        seen.append(said_on(page))
+        texts.append(said_on(page))
         with rerun(page):
             scrubber(page).press("ArrowLeft")
-        seen[-1] += said_on(page)
-    assert seen[0] == seen[1]
-    assert not any("heron" in text or "recovers" in text for text in seen[0])
+        texts[-1] += said_on(page)
+    assert texts[0] == texts[1]
+    assert not any("heron" in text or "recovers" in text for text in texts[0])
     assert set(working[0]) != set(working[1])
     assert any("heron1" in text for text in working[0])
     assert any("recovers" in text for text in working[0])
     files = {}
     for button in page.get_by_test_id("stDownloadButton").all():
-        with page.expect_download() as told:
+        with page.expect_download() as download:
             button.get_by_role("button").click()
-        files[told.value.suggested_filename] = told.value.path().read_text("utf-8")
+        files[download.value.suggested_filename] = download.value.path().read_text("utf-8")
     assert set(files) == {"dpviz-board.html", "dpviz-report.html", "dpviz.ipynb", "dpviz_view.py"}
     for name, text in files.items():
         assert "heron" not in text, name

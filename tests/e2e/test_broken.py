@@ -1,7 +1,7 @@
-"""What goes wrong between browser and server, and files and links that mean harm.
+"""Faults between browser and server, and hostile files and links.
 
-A server that comes back, uploads that break off or follow each other, the browser's own buttons,
-two tabs of one link, and no request to another host whatever a file or a link holds.
+Faults are a restarted server, broken or repeated uploads, the browser's own buttons, and two tabs
+of one link. No request may go to another host, whatever a file or a link contains.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SMALL = "v=1&table=iris&trials=5&m=gaussian,laplace"
 
 
 def people(count: int) -> bytes:
-    """Return a table of so many people."""
+    """Return a CSV table of the given number of people."""
     rows = np.random.default_rng(count).normal(size=(count, 4)).round(3)
     return pd.DataFrame(rows, columns=list("abcd")).to_csv(index=False).encode()
 
@@ -54,24 +54,24 @@ def people(count: int) -> bytes:
 def test_a_server_that_comes_back_finds_the_page_with_its_settings(
     context: BrowserContext, spare_port: int, warm: Path, tmp_path: Path
 ) -> None:
-    own = {"XDG_CACHE_HOME": str(tmp_path)}
+    env = {"XDG_CACHE_HOME": str(tmp_path)}
     port = spare_port if is_free(spare_port) else None
     page = new_page(context)
-    with Server(app_path(), tmp_path / "first.log", own, port=port, python=warm) as first:
+    with Server(app_path(), tmp_path / "first.log", env, port=port, python=warm) as first:
         open_app(page, f"{first.url}/?{SMALL}")
         type_into(page, "Epsilon", "2.5")
-        link, shown = page.url, numbers(page)
-    # The page says so by itself.
+        link, values = page.url, numbers(page)
+    # The page reports the lost connection without any action of the user.
     expect(page.get_by_text(re.compile("Connecting|Connection error")).first).to_be_visible()
-    expect(page.locator(BOARD)).to_be_visible()  # what was there can still be read
+    expect(page.locator(BOARD)).to_be_visible()  # The earlier content is still readable.
     before = watch_of(page).runs
-    with Server(app_path(), tmp_path / "second.log", own, port=first.port, python=warm) as second:
+    with Server(app_path(), tmp_path / "second.log", env, port=first.port, python=warm) as second:
         page.locator('[data-test-connection-state="CONNECTED"]').wait_for()
-        wait_idle(page, after=before + 1)  # the page asks for a run by itself
+        wait_idle(page, after=before + 1)  # The page itself requests the run.
         assert page.url == link
         expect(epsilon_box(page)).to_have_value("2.5")
-        assert numbers(page) == shown
-        type_into(page, "Epsilon", "3")  # it is not only a picture of itself
+        assert numbers(page) == values
+        type_into(page, "Epsilon", "3")  # The page also accepts new settings.
         assert "At epsilon 3" in verdict(page)
         assert errors(page) == []
         assert problems_of(page) == ""
@@ -107,7 +107,7 @@ def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Ser
     open_app(page, f"{server.url}/?{SMALL}")
     send(page, "table.csv", people(60))
     assert "60 people" in numbers(page)
-    shown = numbers(page)
+    values = numbers(page)
 
     def cut(route: Route) -> None:
         if route.request.method == "PUT":
@@ -122,8 +122,8 @@ def test_an_upload_that_breaks_off_leaves_nothing_behind(page: Page, server: Ser
     )
     expect(page.get_by_test_id("stFileChipIconError")).to_be_visible()
     wait_idle(page)
-    # Either the table that is there, or the question for one: never something of the one cut off.
-    assert numbers(page) == shown or "Upload the file" in errors(page)[0]
+    # If the upload was cut off, show the earlier table or ask for the file, never a part of it.
+    assert numbers(page) == values or "Upload the file" in errors(page)[0]
     page.unroute("**/upload_file/**")
     send(page, "table.csv", people(62))
     assert "62 people" in numbers(page)
@@ -136,8 +136,8 @@ def test_a_file_replaced_while_work_runs_is_never_mixed_with_the_new_one(
     open_app(page, f"{server.url}/?v=1&table=upload&trials=200")
     send_only(page, people(900))
     page.wait_for_function("() => document.querySelector('[data-test-script-state=\"running\"]')")
-    expect(page.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)  # the box closes
-    send_only(page, people(63))  # of the same name, while the first is drawn
+    expect(page.get_by_test_id("stFileUploaderDropzoneInput")).to_have_count(0)
+    send_only(page, people(63))  # This second file of the same name arrives during the run.
     expect(page.get_by_text("63 people").first).to_be_visible()
     wait_idle(page)
     assert "63 people" in numbers(page)
@@ -146,7 +146,7 @@ def test_a_file_replaced_while_work_runs_is_never_mixed_with_the_new_one(
 
 
 def send_only(page: Page, content: bytes) -> None:
-    """Upload a file and wait for nothing."""
+    """Upload a file without waiting for a run."""
     drop = page.get_by_test_id("stFileUploaderDropzoneInput")
     if not drop.count():
         page.get_by_role("button", name="Upload").first.click()
@@ -158,7 +158,7 @@ def test_back_and_forward_two_tabs_and_reloads_also_while_presenting(
     page: Page, server: Server
 ) -> None:
     open_app(page, f"{server.url}/?{SMALL}&epsilon=2")
-    shown = numbers(page)
+    values = numbers(page)
     type_into(page, "Epsilon", "3")
     visit(page, "Mechanisms")
     with rerun(page):
@@ -167,7 +167,7 @@ def test_back_and_forward_two_tabs_and_reloads_also_while_presenting(
     with rerun(page):
         page.go_back()
     expect(epsilon_box(page)).to_have_value("2")
-    assert numbers(page) == shown
+    assert numbers(page) == values
     with rerun(page):
         page.go_forward()
     expect(epsilon_box(page)).to_have_value("3")
@@ -175,20 +175,20 @@ def test_back_and_forward_two_tabs_and_reloads_also_while_presenting(
         page.go_back()
     twin = new_page(page.context)
     open_app(twin, page.url)
-    assert numbers(twin) == shown
+    assert numbers(twin) == values
     type_into(twin, "Epsilon", "5")
     assert "At epsilon 5" in verdict(twin)
-    assert numbers(page) == shown
+    assert numbers(page) == values
     page.reload()
     wait_idle(page)
-    assert numbers(page) == shown
+    assert numbers(page) == values
     assert problems_of(twin) == ""
     with rerun(page):
         page.get_by_role("button", name="present").click()
     page.reload()
     wait_idle(page)
     expect(page.locator(".dpv[data-present]")).to_be_visible()
-    assert numbers(page) == shown
+    assert numbers(page) == values
 
 
 PICTURE = "![](http://host.invalid/p.png)"
@@ -205,7 +205,7 @@ _LIVE = """() => [...document.querySelectorAll('a[href], img[src], iframe[src], 
 
 
 def untouched(page: Page) -> str:
-    """Return all text of the page with the pointer on none of it: an icon changes under it."""
+    """Return the page's text after moving the pointer away, since icons change under it."""
     page.mouse.move(0, 0)
     wait_idle(page)
     return numbers(page)
@@ -214,9 +214,9 @@ def untouched(page: Page) -> str:
 def test_no_link_and_no_file_asks_another_host_and_an_upload_survives_every_page(
     page: Page, server: Server
 ) -> None:
-    """The page fixture fails on any request that leaves this machine.
+    """No link or file causes a request to another host; the page fixture checks the requests.
 
-    And an upload survives every page, its settings and clicks.
+    An upload survives visits to every page, changed settings and clicks.
     """
     hostile = "&".join(f"{key}={PICTURE}" for key in ("epsilon", "k", "directions", "label", "x"))
     for place in ("", "tradeoffs"):
@@ -228,14 +228,14 @@ def test_no_link_and_no_file_asks_another_host_and_an_upload_survives_every_page
     secret = "zq81"
     frame["note"] = [f"{secret}cell{i % 3}" for i in range(40)]
     open_app(page, f"{server.url}/?v=1&table=upload&trials=5&m=gaussian,laplace&label=7")
-    send(page, f"{secret}.csv", f"a,b\n1,{secret}\n1,2,3\n".encode())  # and one that is refused
+    send(page, f"{secret}.csv", f"a,b\n1,{secret}\n1,2,3\n".encode())
     assert errors(page)
     send(page, f"{secret}{HOSTILE[1]}.csv", frame.to_csv(index=False).encode())
     assert "40 people" in numbers(page)
     assert page.evaluate(_LIVE) == []
-    # The upload survives every page, each with another epsilon, and clicks in between.
+    # The upload survives visits to all pages, changes of epsilon on each, and clicks in between.
     working_view(page)
-    shown = untouched(page)
+    state = untouched(page)
     page.get_by_role("button", name="?", exact=True).click()
     expect(page.get_by_text("What am I looking at?")).to_be_visible()
     page.keyboard.press("Escape")
@@ -248,23 +248,23 @@ def test_no_link_and_no_file_asks_another_host_and_an_upload_survives_every_page
         page.get_by_text("The numbers behind this chart").first.click()
     with rerun(page):
         page.get_by_text("All charts, with captions and numbers").click()
-    assert untouched(page) == shown
+    assert untouched(page) == state
     for title in titles(page):
         visit(page, title)
         assert errors(page) == []
         box = epsilon_box(page)
-        if box.count():  # to 2, and on the next page back
+        if box.count():  # Alternate epsilon 2 and 1; some pages lack the box.
             type_into(page, "Epsilon", "1" if box.input_value() == "2" else "2")
             assert errors(page) == []
         assert page.evaluate(_LIVE) == [], title
     visit(page, "Explore")
     if epsilon_box(page).input_value() == "2":
         type_into(page, "Epsilon", "1")
-    assert untouched(page) == shown
-    # Nor does the server's log hold a cell, a name of a column or the name of a file.
+    assert untouched(page) == state
+    # The server's log contains no cell, column name or file name of an upload.
     assert secret not in server.log()
     assert "host.invalid" not in server.log()
-    # The control: a picture that is asked for is noticed.
+    # Control: the test detects an image that the page requests from another host.
     page.route("http://host.invalid/**", lambda route: route.abort())
     with page.expect_request("http://host.invalid/p.png"):
         page.evaluate("""() => document.body.insertAdjacentHTML(

@@ -1,4 +1,4 @@
-"""The Claims page in a real browser: read, audit and move. On a phone it is in test_axe.py."""
+"""The Claims page in a real browser: read, audit and move. test_axe.py tests it on a phone."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     box = card.bounding_box()
     assert box is not None
     assert box["y"] + box["height"] <= 900, "all three shelves stand on the first screen"
-    for width in (1024, 1200, 1400):  # a picture shrinks with its card, its texts do not
+    for width in (1024, 1200, 1400):  # A figure may shrink, but its texts keep their size.
         page.set_viewport_size({"width": width, "height": 900})
         sizes = page.locator(".dp-card svg text").evaluate_all(
             "all => all.map(one => parseFloat(getComputedStyle(one).fontSize)"
             " * one.ownerSVGElement.getBoundingClientRect().width / 260)"
         )
         assert min(sizes) >= 14, (width, sizes)
-    for width in (700, 1400):  # the least spending have names of their own places
+    for width in (700, 1400):  # Labels of mechanisms with a small loss do not overlap.
         page.set_viewport_size({"width": width, "height": 900})
         boxes = page.locator(".dp-pin").evaluate_all(
             "all => all.map(one => one.getBoundingClientRect())"
             ".map(box => [box.left, box.right, box.top, box.bottom])"
         )
         assert len(boxes) > 2
-        for (left, right, top, bottom), (start, end, high, low) in combinations(boxes, 2):
-            assert right <= start or end <= left or bottom <= high or low <= top, width
+        for (rest, right, top, bottom), (start, end, high, low) in combinations(boxes, 2):
+            assert right <= start or end <= rest or bottom <= high or low <= top, width
     evidence = page.locator("#claim-wishart")
     expect(evidence).to_be_hidden()
     card.click()
     expect(evidence).to_be_visible()
     assert evidence.evaluate("e => e.scrollWidth <= e.clientWidth"), "evidence wraps"
-    # The evidence stays open while the one epsilon moves.
+    # The opened evidence stays open while the page's epsilon changes.
     epsilon = page.get_by_role("slider", name="Epsilon")
     epsilon.focus()
     with rerun(page):
@@ -74,12 +74,12 @@ def test_a_visitor_reads_the_claims_and_reruns_the_evidence(page: Page, server: 
     epsilon.focus()
     with rerun(page):
         epsilon.press("ArrowRight")
-    assert "exactly 30.7\u00a0% in every dimension" in text(page)
-    # The address is a link to this part and holds none of its own widgets.
+    assert "the exact share is 30.7\u00a0% for every number of features" in text(page)
+    # The address links to this part of the page, but not to the state of widgets in it.
     assert page.url.endswith("part=refutations")
     heading = page.get_by_role("heading", level=1)
     before = heading.bounding_box()
     with rerun(page):
         epsilon.press("Home")
-    expect(page.get_by_text("Below 0.1 the promise is very strong")).to_be_visible()
+    expect(page.get_by_text("Below epsilon 0.1 the privacy promise is very strong")).to_be_visible()
     assert heading.bounding_box() == before, "a note that comes moves nothing"

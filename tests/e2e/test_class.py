@@ -1,4 +1,4 @@
-"""A class of phones on a real server: 200 bet at once, one loses its connection."""
+"""A class of phones on a real server: 200 phones bet at once, and one loses its connection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.e2e.test_stage import SCREENS, measured, on_a_screen
 ROOT = Path(__file__).resolve().parents[2]
 VALUES = (0.1, 0.25, 0.35, 0.6, 1.0, 2.5)
 PHONES = 200
-# Whether a code is square and wide enough for a hall, and wholly on the screen.
+# Return whether the QR code is square, readable across a hall, and wholly on the screen.
 MEASURE_CODE = """
 code => {
   const box = code.getBoundingClientRect();
@@ -52,11 +52,11 @@ def _opened(python: Path, spare: int, folder: Path) -> Iterator[tuple[Server, st
     port = spare if is_free(spare) else free_port()
     command = [str(python), "-m", "dpviz", "class", "--port", str(port), "--address", "127.0.0.1"]
     log = folder / "server.log"
-    own = {"XDG_CACHE_HOME": str(folder)}
-    with Server(app_path(), log, own, ROOT, port=port, command=command) as running:
-        said = log.read_text(encoding="utf-8")
-        room = re.search(r"Room ([A-Z]{4}): phones open http://127\.0\.0\.1:(\d+)/c/\1\n", said)
-        key = re.search(r"room=([\w-]+)\n", said)
+    env = {"XDG_CACHE_HOME": str(folder)}
+    with Server(app_path(), log, env, ROOT, port=port, command=command) as running:
+        text = log.read_text(encoding="utf-8")
+        room = re.search(r"Room ([A-Z]{4}): phones open http://127\.0\.0\.1:(\d+)/c/\1\n", text)
+        key = re.search(r"room=([\w-]+)\n", text)
         assert room is not None
         assert key is not None
         assert int(room[2]) == port
@@ -64,14 +64,14 @@ def _opened(python: Path, spare: int, folder: Path) -> Iterator[tuple[Server, st
 
 
 def on_the_wall(page: Page) -> None:
-    """Check that a projector's picture has its share of three screens, and nothing is cut."""
+    """Check on three screens that the projector's picture is large enough and not cut off."""
     for size in SCREENS:
-        seen = measured(page, size)
-        on_a_screen(seen, size, f"the wall at {size}: {seen}", headline=26)
+        sizes = measured(page, size)
+        on_a_screen(sizes, size, f"the wall at {size}: {sizes}", headline=26)
 
 
 class Stream:
-    """What a server tells of a room, read on a thread of its own."""
+    """The events that a server sends about a room, read on a separate thread."""
 
     def __init__(self, port: int, path: str) -> None:
         self.told: list[tuple[float, dict[str, Any]]] = []
@@ -91,16 +91,16 @@ class Stream:
                     self.news.notify_all()
 
     def when(self, name: str, value: object, patience: float = 30.0) -> float:
-        """Return when something was told for the first time."""
+        """Return the time at which a value first arrived."""
 
         def seen() -> float | None:
             return next((at for at, one in list(self.told) if one.get(name) == value), None)
 
         with self.news:
             assert self.news.wait_for(lambda: seen() is not None, patience), self.told[-1:]
-        found = seen()
-        assert found is not None
-        return found
+        state = seen()
+        assert state is not None
+        return state
 
     def close(self) -> None:
         if self._link.fileno() < 0:
@@ -115,23 +115,23 @@ def post(port: int, path: str, body: object, **headers: str) -> tuple[int, str]:
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     link.request("POST", path, json.dumps(body), {"content-type": "application/json", **headers})
     answer = link.getresponse()
-    found = answer.status, answer.read().decode()
+    answer_now = answer.status, answer.read().decode()
     link.close()
-    return found
+    return answer_now
 
 
 def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
     page: Page, tmp_path: Path, opened: Opened
 ) -> None:
-    asked = course()[2].question_at(1)
-    assert asked is not None
-    with opened(tmp_path) as (server, name, key), ExitStack() as held:
+    question = course()[2].question_at(1)
+    assert question is not None
+    with opened(tmp_path) as (server, name, key), ExitStack() as stack:
         port, base = server.port, f"/c/{name}"
 
         def stream(query: str = "") -> Stream:
-            made = Stream(port, f"{base}/events{query}")
-            held.callback(made.close)
-            return made
+            stream = Stream(port, f"{base}/events{query}")
+            stack.callback(stream.close)
+            return stream
 
         page.set_viewport_size({"width": 1400, "height": 900})
         open_app(page, f"{server.url}/guide?v=1&lesson=3&step=2&present=yes&room={key}")
@@ -143,14 +143,14 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         wall = stream(f"?key={key}")
         phones = [stream() for _ in range(PHONES)]
         for phone in phones:
-            phone.when("ask", asked.ask)
-        sent: dict[int, float] = {}
+            phone.when("ask", question.ask)
+        times: dict[int, float] = {}
         answers: list[tuple[int, str]] = []
         gate = threading.Barrier(PHONES - 1)
 
         def bet(place: int) -> None:
             gate.wait()
-            sent[place] = time.monotonic()
+            times[place] = time.monotonic()
             value = VALUES[place % 6]
             answers.append(
                 post(port, f"{base}/bet", {"step": "3.2", "phone": f"p{place}", "value": value})
@@ -162,8 +162,8 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         for thread in threads:
             thread.join()
         assert set(answers) == {(200, "sent")}
-        assert wall.when("count", PHONES - 1) - max(sent.values()) < 1.0
-        # One whose connection broke before its answer came sends the same again: it counts once.
+        assert wall.when("count", PHONES - 1) - max(times.values()) < 1.0
+        # If a phone loses the connection before the server's answer, it repeats its bet: count one.
         body = json.dumps({"step": "3.2", "phone": "p0", "value": 0.3})
         with socket.create_connection(("127.0.0.1", port)) as lost:
             head = f"POST {base}/bet HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
@@ -171,40 +171,40 @@ def test_200_phones_bet_within_a_second_and_a_lost_connection_loses_nothing(
         for _ in range(2):
             assert post(port, f"{base}/bet", json.loads(body)) == (200, "sent")
         wall.when("count", PHONES)
-        # A phone that was cut off asks again and is told what is asked now.
+        # A phone that lost its connection reconnects and gets the current question.
         phones[0].close()
         phones[0] = stream()
-        phones[0].when("ask", asked.ask)
+        phones[0].when("ask", question.ask)
         assert all("bets" not in one for phone in phones for _, one in phone.told)
         assert all(one["bets"] is None for _, one in wall.told)
         expect(page.locator(".dps-count")).to_have_text(f"{PHONES} bets")
         assert page.locator(".dps-piles i").count() == 0
-        # Who has no key shows nothing; the projector does with R.
+        # Only a visitor with the room's key can show the bets; the projector shows them with R.
         assert post(port, f"{base}/show", {})[0] == 404
         page.keyboard.press("r")
         expect(page.locator(".dps-piles i")).to_have_count(PHONES)
         on_the_wall(page)
         assert phones[0].when("shown", True)
         late = post(port, f"{base}/bet", {"step": "3.2", "phone": "late", "value": 1})
-        assert late == (409, "The bets are shown already.")
-        assert asked.right_text not in page.locator(".dps-words").inner_text()
+        assert late == (409, "Bets are closed, because the projector shows them already.")
+        assert question.right_text not in page.locator(".dps-words").inner_text()
         page.keyboard.press("m")
         values = [0.3, *(VALUES[place % 6] for place in range(1, PHONES))]
-        near = sum(asked.right / 2 <= value <= 2 * asked.right for value in values)
+        near = sum(question.right / 2 <= value <= 2 * question.right for value in values)
         assert 0 < near < PHONES
         expect(page.locator(".dps h1")).to_have_text(
             f"{near} of {PHONES} came within a factor of two."
         )
         assert page.locator('.dps-piles i[data-near="true"]').count() == near
         on_the_wall(page)
-        page.reload()  # the answer stands, as its bets do
+        page.reload()  # After a reload, the answer and the bets are still shown.
         expect(page.locator(".dps h1")).to_have_text(
             f"{near} of {PHONES} came within a factor of two."
         )
-        # Asked again, of the next class: the wall does not answer what the phones are asked.
+        # For the next class, the projector shows the question again without the earlier answer.
         travel(page, f"{server.url}/guide?v=1&lesson=3&step=1&present=yes&room={key}")
         page.keyboard.press("n")
-        expect(page.locator(".dps h1")).to_have_text(asked.ask)
+        expect(page.locator(".dps h1")).to_have_text(question.ask)
         expect(page.locator(".dps-count")).to_have_text("0 bets")
         page.keyboard.press("r")
         expect(page.locator(".dps-piles")).to_be_attached()
@@ -221,24 +221,24 @@ def test_a_room_takes_bets_alone_shows_its_code_whole_and_uploads_stay_off(
             assert post(port, path, {})[0] in (404, 405)
         open_app(page, f"{server.url}/guide?v=1&lesson=1&step=2&room=wrong")
         expect(page.locator(".dps[data-ready]")).to_be_visible()
-        assert page.locator(".dps-join").count() == 0  # who has no key is one more reader
+        assert page.locator(".dps-join").count() == 0  # Without the key, a visitor can only read.
         wrong = [(b"{", 400), ({"step": "1.2"}, 400), ({"x": "y" * 400}, 413)]
         for body, status in wrong:
             assert (
                 post(port, f"/c/{name}/bet", body if isinstance(body, dict) else "{")[0] == status
             )
         assert post(port, f"/c/{name}/bet", {"step": "1.2", "phone": "a", "value": 1})[0] == 409
-        # On a phone: one page without Streamlit, an answer chosen, sent, and told so.
+        # A phone gets one page without Streamlit, on which a pupil answers and sees confirmation.
         travel(page, f"{server.url}/guide?v=1&lesson=1&step=2&room={key}")
         expect(page.locator(".dps-join")).to_contain_text(name)
         phone = page.context.browser.new_page(viewport={"width": 420, "height": 800})  # type: ignore[union-attr]
         asks: list[str] = []
         phone.on("request", lambda request: asks.append(request.url))
         phone.goto(f"{server.url}/c/{name}")
-        asked = course()[0].question_at(1)
-        assert asked is not None
-        expect(phone.get_by_role("heading")).to_have_text(asked.ask)
-        phone.get_by_role("button", name=asked.options[0]).click()
+        question = course()[0].question_at(1)
+        assert question is not None
+        expect(phone.get_by_role("heading")).to_have_text(question.ask)
+        phone.get_by_role("button", name=question.options[0]).click()
         phone.get_by_role("button", name="Send").click()
         expect(phone.locator("#send")).to_have_text("Sent. Look up.")
         expect(page.locator(".dps-count")).to_have_text("1 bet")
@@ -246,36 +246,37 @@ def test_a_room_takes_bets_alone_shows_its_code_whole_and_uploads_stay_off(
         assert {one.split("/c/")[0] for one in asks} == {server.url}
         assert len(phone.content()) < 10_000
         phone.close()
-        # A bet that is changed while its connection is lost can be sent.
+        # If a pupil changes a bet while the connection is lost, the pupil can still send the bet.
         phone = page.context.browser.new_page(viewport={"width": 420, "height": 800})  # type: ignore[union-attr]
         phone.route("**/bet", lambda route: route.abort())
         phone.goto(f"{server.url}/c/{name}")
-        phone.get_by_role("button", name=asked.options[0]).click()
+        phone.get_by_role("button", name=question.options[0]).click()
         send = phone.locator("#send")
         send.click()
         expect(send).to_have_text("Sending ...")
-        phone.get_by_role("button", name=asked.options[1]).click()
+        phone.get_by_role("button", name=question.options[1]).click()
         phone.unroute("**/bet")
         expect(send).to_be_enabled()
         send.click()
         expect(send).to_have_text("Sent. Look up.")
         expect(page.locator(".dps-count")).to_have_text("2 bets")
-        # One that is loaded again knows its bet; when all are shown it has what was counted.
+        # A reloaded phone shows its own bet; once all bets are shown, it shows the bet that
+        # counted.
         phone.reload()
-        own = phone.locator("#options button[aria-pressed=true]")
-        expect(own).to_have_text(asked.options[1])
+        option = phone.locator("#options button[aria-pressed=true]")
+        expect(option).to_have_text(question.options[1])
         expect(send).to_have_text("Sent. Look up.")
-        phone.get_by_role("button", name=asked.options[0]).click()
+        phone.get_by_role("button", name=question.options[0]).click()
         expect(send).to_have_text("Send")
         page.keyboard.press("r")
         expect(send).to_have_text("Look up")
-        expect(own).to_have_text(asked.options[1])
-        # A room of a server that is gone does not come back.
+        expect(option).to_have_text(question.options[1])
+        # If the server no longer knows a room, the phone reports that the room has ended.
         phone.route("**/events*", lambda route: route.fulfill(status=404))
         phone.reload()
         expect(phone.get_by_role("heading")).to_have_text("This room has ended.")
         phone.close()
-        # The code gives way to the longest questions, and stays whole.
+        # The QR code gives way to the longest questions, but is never cut off.
         page.set_viewport_size({"width": 1024, "height": 768})
         for place in (
             "lesson=8&step=2",
@@ -284,14 +285,14 @@ def test_a_room_takes_bets_alone_shows_its_code_whole_and_uploads_stay_off(
         ):
             link = f"{server.url}/guide?v=1&{place}&present=yes&room={key}"
             travel(page, link)
-            # the question that is looked at, not the one before
+            # Check that the page shows the new question, not the previous question.
             assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(link).query)
             expect(page.locator(".dps-join")).to_contain_text(name)
             for width, height in ((1024, 768), (1280, 720)):
                 page.set_viewport_size({"width": width, "height": height})
                 assert page.locator(".dps-code").evaluate(MEASURE_CODE) == [True, True]
-        # Drawn to its end: a page that is left half loaded reports what its server cannot send.
+        # Wait for the whole page: a half-loaded page would report missing answers of its server.
         travel(page, f"{server.url}/?v=1&table=iris&trials=2&m=gaussian")
         open_popover(page, "Upload")
-        expect(page.get_by_text("This server takes no uploads.")).to_be_visible()
+        expect(page.get_by_text("This server does not accept uploads.")).to_be_visible()
         assert page.locator('input[type="file"]').count() == 0

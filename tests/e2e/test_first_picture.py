@@ -1,4 +1,4 @@
-"""The picture that stands until Streamlit has started, in a real browser."""
+"""The picture shown before Streamlit has started, in a real browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pages.ui import first_picture
 from tests.e2e.harness import Server, open_app, rerun, wait_idle
 from tests.e2e.test_journeys import type_into
 
-# How Streamlit finds its server; held back, the page stands without it.
+# Streamlit asks its server for this address first. A test delays the answer to stop the start.
 CONNECTS = "**/_stcore/health"
 _BOX = """
 board => {
@@ -37,9 +37,9 @@ def test_the_board_is_there_before_streamlit_and_the_pages_own_takes_its_place(
     page: Page, server: Server, width: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": 850})
-    held: list[Route] = []
+    routes: list[Route] = []
     late = True
-    page.route(CONNECTS, lambda route: held.append(route) if late else route.continue_())
+    page.route(CONNECTS, lambda route: routes.append(route) if late else route.continue_())
     page.goto(f"{server.url}/?v=1&table=iris")
     board = page.locator("#first-picture .dpv")
     board.wait_for(state="visible")
@@ -47,7 +47,7 @@ def test_the_board_is_there_before_streamlit_and_the_pages_own_takes_its_place(
     assert page.locator("#first-picture").evaluate("host => host.inert")
     place = board.evaluate(_BOX)
     late = False
-    for route in held:
+    for route in routes:
         route.continue_()
     live = page.locator(".st-key-board .dpv")
     expect(live).to_be_visible()
@@ -72,15 +72,15 @@ def test_a_first_visit_of_the_bare_address_is_one_step(page: Page, server: Serve
 
 
 def test_where_it_would_not_be_true_there_is_none(page: Page, server: Server) -> None:
-    """A theme that somebody chose is applied by Streamlit alone."""
+    """A theme that the user chose, or another seed, shows no first picture."""
     page.add_init_script(_WATCH)
-    for link, chosen, there in (
+    for link, name, there in (
         ("/?v=1&table=iris", '"System"', True),
         ("/?v=1&table=iris", '"Dark"', False),
         ("/?v=1&table=iris&seed=1", '"System"', False),
     ):
         page.goto(f"{server.url}/_stcore/health")
-        page.evaluate("chosen => localStorage.setItem('stActiveTheme-/-v2', chosen)", chosen)
+        page.evaluate("chosen => localStorage.setItem('stActiveTheme-/-v2', chosen)", name)
         open_app(page, f"{server.url}{link}")
         assert page.evaluate("globalThis.dpvizWas") is there
         assert page.locator("#first-picture").count() == 0

@@ -1,4 +1,4 @@
-"""The Guide and Decide as a class and a data officer use them, and the board opened from a disk."""
+"""The Guide for a class, Decide for a data officer, and the Explore figure opened from a disk."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ WIDE, PHONE = {"width": 1400, "height": 900}, {"width": 420, "height": 800}
 
 
 def plain_text(text: str) -> str:
-    """A text without what Markdown or line breaks do to it."""
+    """Replace each run of white space in a text by one space."""
     return re.sub(r"\s+", " ", text)
 
 
 def press(pages: Page | list[Page], key: str) -> None:
-    """Press a key on one page, or on several at a time, and wait for what it set off."""
+    """Press a key on one page, or on several at once, and wait for the runs that it starts."""
     pages = pages if isinstance(pages, list) else [pages]
     before = [watch_of(page).runs for page in pages]
     for page in pages:
@@ -42,7 +42,7 @@ def press(pages: Page | list[Page], key: str) -> None:
 
 
 def stage_text(page: Page) -> str:
-    """What stands on the stage, once the step that the address names is drawn."""
+    """Return the animation page's text once the step in the address is rendered."""
     expect(page.locator(".dps[data-ready]")).to_be_visible()
     return plain_text(page.locator(".dps").inner_text())
 
@@ -50,7 +50,7 @@ def stage_text(page: Page) -> str:
 def test_a_shared_step_is_the_first_visit_of_a_server(
     page: Page, fresh_server: Callable[[], Server]
 ) -> None:
-    """The link tells the step, the bet, the move and that it is presented; keys do the rest."""
+    """A link holds the step, bet, move and presentation, and keys can change each of the four."""
     server = fresh_server()
     question = lessons()[-1].question_at(2)
     assert question is not None
@@ -63,8 +63,8 @@ def test_a_shared_step_is_the_first_visit_of_a_server(
     expect(page.locator(".dps-foot")).to_be_hidden()
     whole = page.locator(".dps").bounding_box()
     assert whole == {"x": 0, "y": 0, **page.viewport_size}  # type: ignore[dict-item]
-    press(page, "b")  # the stepper works while it is presented
-    expect(page.locator(".dp-sentence")).to_contain_text("whoever sees one of these is certain")
+    press(page, "b")  # In presentation, keys also change the lesson's step.
+    expect(page.locator(".dp-sentence")).to_contain_text("anyone who sees one of these is certain")
     assert page.locator(".dp-worlds circle.sure").count() > 20
     assert "bet=" not in page.url
     page.locator(".dps-flag").focus()
@@ -85,7 +85,7 @@ def test_a_shared_step_is_the_first_visit_of_a_server(
 def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     browser: Browser, server: Server
 ) -> None:
-    """By a finger on a phone: the picture moves where it is seen, rests, and then words come."""
+    """On a phone, a finger moves the visible picture; the picture rests before words appear."""
     context = browser.new_context(viewport=PHONE, has_touch=True)  # type: ignore[arg-type]
     page = new_page(context)
     question = lessons()[2].question_at(1)
@@ -102,7 +102,7 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
     page.mouse.up()
     button = page.locator(".dps-do")
     expect(button).to_have_text("Bet on 0.3")
-    # nor is it there before its words are
+    # The button's own style hides the button until the button has a text.
     assert not button.evaluate("""node => {
       const bare = node.parentElement.appendChild(node.cloneNode());
       const seen = bare.checkVisibility();
@@ -110,10 +110,10 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
       return seen;
     }""")
     picture = page.locator(".dpv-col:not([data-key=exact]) canvas").first
-    drawn, runs = picture.evaluate("node => node.toDataURL()"), watch_of(page).runs
-    assert watch_of(page).runs == runs  # a drag says nothing to the server
+    picture_before, runs = picture.evaluate("node => node.toDataURL()"), watch_of(page).runs
+    assert watch_of(page).runs == runs  # Dragging a bet sends nothing to the server.
     button.click()
-    seen = page.evaluate(
+    texts = page.evaluate(
         """async () => {
           const root = [...document.querySelectorAll("*")].map((node) => node.shadowRoot)
             .find((one) => one?.querySelector(".dps"));
@@ -135,18 +135,18 @@ def test_a_flag_is_dragged_and_the_reveal_shows_before_it_speaks(
           return seen;
         }"""
     )
-    assert all(one["inside"] for one in seen)
-    assert not seen[0].get("arrived")
-    rests = [one for one in seen if one.get("arrived") and not one["then"]]
-    assert len(rests) >= 10  # a second of stillness, looked at every 50 ms
-    assert seen[-1]["then"]
-    assert picture.evaluate("node => node.toDataURL()") != drawn
-    assert {one["count"] for one in rests} == {seen[-1]["count"]} != {seen[0]["count"]}
+    assert all(one["inside"] for one in texts)
+    assert not texts[0].get("arrived")
+    rests = [one for one in texts if one.get("arrived") and not one["then"]]
+    assert len(rests) >= 10  # The picture rests for a second: one sample per 50 ms.
+    assert texts[-1]["then"]
+    assert picture.evaluate("node => node.toDataURL()") != picture_before
+    assert {one["count"] for one in rests} == {texts[-1]["count"]} != {texts[0]["count"]}
     verdict = page.locator(".dps h1")
     assert "Right: 0.2. You said 0.3." in verdict.inner_text()
     wait_idle(page)
     button.click()
-    expect(button).to_be_hidden()  # on to the extreme, and the verdict stays
+    expect(button).to_be_hidden()  # The button shows the extreme case; the verdict stays.
     assert "Right: 0.2. You said 0.3." in verdict.inner_text()
     assert problems_of(page) == ""
     context.close()
@@ -163,17 +163,17 @@ def test_decide_from_an_upload_to_a_printed_plan(page: Page, server: Server) -> 
             {"name": "people.csv", "mimeType": "text/csv", "buffer": EXAMPLE.read_bytes()}
         )
     page.keyboard.press("Escape")
-    found = page.locator("[class*='st-key-decide-answer-']")
-    expect(found.get_by_role("heading", level=2)).to_be_visible()
-    # which limits are not public, and the one action that closes it
+    answer = page.locator("[class*='st-key-decide-answer-']")
+    expect(answer.get_by_role("heading", level=2)).to_be_visible()
+    # The page names the limits that are not public, and offers the one action that fixes this.
     expect(page.locator(".st-key-decide-open")).to_contain_text("were taken from this table")
     expect(page.get_by_role("button", name="State the limits")).to_be_visible()
     assert "people.csv" not in page.url
     with page.expect_download() as waiting:
-        page.get_by_role("button", name="Print the plan").click()
+        page.get_by_role("button", name="Download the plan to print").click()
     plan = Path(waiting.value.path()).read_text(encoding="utf-8")
     assert "PLAN: nothing was released" in plan
-    assert found.get_by_role("heading", level=2).inner_text()[2:] in plan.replace("epsilon", "ε")
+    assert answer.get_by_role("heading", level=2).inner_text()[2:] in plan.replace("epsilon", "ε")
 
 
 def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: Path) -> None:
@@ -183,12 +183,12 @@ def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: P
     subprocess.run([sys.executable, "-m", "dpviz", *words], check=True, capture_output=True)
     assert path.stat().st_size < 8_000_000
     context = browser.new_context(offline=True, viewport=WIDE, reduced_motion="reduce")  # type: ignore[arg-type]
-    seen: list[str] = []
+    problems: list[str] = []
     view = context.new_page()
-    view.on("request", lambda request: seen.append(request.url))
-    view.on("pageerror", lambda error: seen.append(f"http error {error}"))
+    view.on("request", lambda request: problems.append(request.url))
+    view.on("pageerror", lambda error: problems.append(f"http error {error}"))
     view.goto(path.as_uri())
-    view.get_by_role("button", name="leave").click()  # the stage has pictures alone
+    view.get_by_role("button", name="leave").click()  # Presentation shows only pictures.
     slider = view.get_by_role("slider").first
     slider.focus()
 
@@ -199,13 +199,13 @@ def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: P
             "() => new Promise(done => requestAnimationFrame(() => "
             "requestAnimationFrame(() => done(null))))"
         )
-        found = {"recovery": view.locator(".dpv-value").all_inner_texts()}
+        view_now = {"recovery": view.locator(".dpv-value").all_inner_texts()}
         for measure in measures:
-            found[measure] = view.locator(f"canvas.dpv-{measure}").evaluate_all(
+            view_now[measure] = view.locator(f"canvas.dpv-{measure}").evaluate_all(
                 "all => all.map(node => node.toDataURL())"
             )
-        return {name: values[-2:] for name, values in found.items()} | {
-            "exact": [found["picture"][0], found["recovery"][0]],
+        return {name: values[-2:] for name, values in view_now.items()} | {
+            "exact": [view_now["picture"][0], view_now["recovery"][0]],
             "words": view.locator(".dpv-words").all_inner_texts(),
         }
 
@@ -213,12 +213,12 @@ def test_the_board_file_works_with_the_network_off(browser: Browser, tmp_path: P
     before = shown()
     slider.press("Home")
     after = shown()
-    for name in ("recovery", *measures):  # of both mechanisms
+    for name in ("recovery", *measures):  # Each measure has a value for each mechanism.
         assert len(before[name]) == 2
-        changed = [one != other for one, other in zip(before[name], after[name], strict=True)]
-        assert all(changed), name
+        changes = [one != other for one, other in zip(before[name], after[name], strict=True)]
+        assert all(changes), name
     assert before["exact"] == after["exact"]
     assert "nearly all" in before["words"]
-    assert "mere chance" in after["words"]
-    assert [url for url in seen if url.startswith("http")] == []
+    assert "no better than chance" in after["words"]
+    assert [url for url in problems if url.startswith("http")] == []
     context.close()

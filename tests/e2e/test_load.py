@@ -1,4 +1,4 @@
-"""Many who open one link at once: what they all need is computed once, and nobody stands still."""
+"""When many visitors open one link at once, results are computed once and nobody is blocked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE = 150_000
 
 
 def seconds_of(browser: Browser, url: str, tabs: int) -> float:
-    """Return after how long all of some tabs have their controls and the board."""
+    """Return the seconds until all of some tabs show their controls and the Explore figure."""
     with new_context(browser) as context:
         pages = [context.new_page() for _ in range(tabs)]
         began = time.monotonic()
@@ -29,7 +29,7 @@ def seconds_of(browser: Browser, url: str, tabs: int) -> float:
 def test_five_tabs_of_one_link_wait_no_longer_than_their_work_takes(
     browser: Browser, fresh_server: Callable[..., Server]
 ) -> None:
-    """In seconds `benchmarks.load --cold` tells it; here one tab on this machine is the measure."""
+    """Tabs opened together are compared with one tab; `benchmarks.load --cold` reports seconds."""
     alone, together = (seconds_of(browser, fresh_server().url, tabs) for tabs in (1, TABS))
-    # with idle processors five took 58 s, where one took 1.6
+    # Limit the slowdown: five tabs once took 58 s on idle cores, where one tab took 1.6 s.
     assert together < 2 * TABS * alone + 3, (together, alone)

@@ -1,4 +1,4 @@
-"""How pages look: on a phone, turned, to a screen reader. Each in the dark is in test_axe.py."""
+"""Looks of pages on a phone, turned, and for a screen reader. test_axe.py tests the dark theme."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.e2e.harness import Server, open_app, rerun, travel, wait_idle
 
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
 
-# What sticks out of the page sideways; tables and code scroll by themselves.
+# Find elements wider than the page. Tables and code may be wider, because they scroll.
 _OVERFLOW = """
 () => {
   const main = document.querySelector('[data-testid="stMain"]');
@@ -18,8 +18,7 @@ _OVERFLOW = """
   ];
 }
 """
-# The right edges of what cuts a chart off, and of its panels.
-# Widgets that a screen reader could not name.
+# Find input fields that have no name for a screen reader.
 _NAMELESS = """
 () => [...document.querySelectorAll('input:not([type=file]), textarea, [role=combobox]')]
   .filter(e => e.offsetParent && !e.closest('[role=radiogroup]'))
@@ -32,7 +31,7 @@ _BACKGROUND = (
 )
 
 
-# What is cut off in the row above the page; on a phone it is swiped.
+# Find texts that are cut off in the row above the page; on a phone, the user swipes this row.
 _CUT_WORDS = """
 where => [...document.querySelectorAll(where)]
   .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 1)
@@ -42,14 +41,14 @@ where => [...document.querySelectorAll(where)]
 
 
 def brightness(page: Page) -> float:
-    """Return the page's background between 0, black, and 255, white."""
-    written = page.evaluate(_BACKGROUND)
-    parts = [float(part) for part in written[written.index("(") + 1 : -1].split(",")[:3]]
+    """Return the background's brightness between 0, black, and 255, white."""
+    colour = page.evaluate(_BACKGROUND)
+    parts = [float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     return sum(parts) / 3
 
 
 def check_shape(page: Page) -> None:
-    """Check that nothing sticks out, and that each chart has a size and a name."""
+    """Check that no element overflows, and that each chart has a size and a name."""
     assert page.evaluate(_OVERFLOW) == [0, 0]
     width = page.viewport_size["width"] if page.viewport_size else 0
     for panel in page.locator(".dpv canvas[role=img]").filter(visible=True).all():
@@ -59,7 +58,7 @@ def check_shape(page: Page) -> None:
     for chart in page.locator(CHARTS).all():
         box = chart.bounding_box()
         assert box is not None
-        # a small map is there to be picked, and is drawn large when it is
+        # Small maps let a visitor choose; the page then shows the chosen map in large.
         small = bool(chart.evaluate("c => c.closest('[class*=st-key-decide-small]') !== null"))
         assert (80 if small else 200) <= box["width"] <= width
         assert box["height"] >= (60 if small else 150)
@@ -71,10 +70,10 @@ def check_shape(page: Page) -> None:
 
 def test_light_and_its_controls(page: Page, server: Server) -> None:
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
-    assert brightness(page) > 240  # or the bound on dark would mean nothing
+    assert brightness(page) > 240  # Otherwise the limit for the dark theme is meaningless.
     check_shape(page)
     assert page.evaluate(_NAMELESS) == []
-    # Something wide, and a box without a name, would have been noticed.
+    # Control: the tests detect a wide element and an input field without a name.
     page.evaluate(
         """() => {
           const wide = document.createElement('div');
@@ -91,7 +90,7 @@ def test_light_and_its_controls(page: Page, server: Server) -> None:
 def test_turning_the_phone_redraws_the_charts_and_every_kind_of_view_fits(
     page: Page, server: Server
 ) -> None:
-    """One page on a phone; the widest table, with all that is featured, is in test_axe.py."""
+    """Explore fits a phone; test_axe.py tests the widest table with all featured mechanisms."""
     page.set_viewport_size({"width": 420, "height": 900})
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     assert page.evaluate(_CUT_WORDS, '[data-testid="stPageLink"] *') == []
@@ -107,10 +106,10 @@ def test_turning_the_phone_redraws_the_charts_and_every_kind_of_view_fits(
     check_shape(page)
     with rerun(page):
         page.get_by_text("All charts, with captions and numbers").click()
-    # One component, the other domain, every mechanism, and a table without kinds.
+    # Test one component, rows in a box, every mechanism, and a table without classes.
     for many in ("table=iris&k=1", "table=iris&domain=box", "m=&table=iris", "table=diabetes"):
         link = f"{server.url}/?v=1&trials=2&{many}"
         travel(page, link)
-        assert page.url == link  # the view that is looked at, not the one before
+        assert page.url == link  # The page shows the new view, not the earlier view.
         check_shape(page)
         assert page.get_by_test_id("stAlertContentError").count() == 0

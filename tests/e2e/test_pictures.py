@@ -1,4 +1,4 @@
-"""Pictures as a browser draws them: equal scales, numbers by one rule, a board that holds still."""
+"""Charts as a browser draws them: equal scales, one rule for numbers, no moving elements."""
 
 from __future__ import annotations
 
@@ -30,22 +30,26 @@ from dpviz.simulation.compare import compare
 from dpviz.studies.board import steps
 from dpviz.studies.least import least_epsilons
 
-# Every circle that goes into a path, by path: where the dots of a picture are drawn.
+# Record every circle that a canvas draws, to find where a picture's dots are.
 _WATCH_CIRCLES = """
 (() => {
   window.dpvizPaths = [];
-  const arc = Path2D.prototype.arc;
-  const fill = CanvasRenderingContext2D.prototype.fill;
-  Path2D.prototype.arc = function (x, y, r, ...rest) {
-    (this.dpvizCircles ??= []).push([x, y, r]);
+  const pens = CanvasRenderingContext2D.prototype;
+  const { beginPath, arc, fill } = pens;
+  pens.beginPath = function () {
+    this.dpvizCircles = [];
+    beginPath.call(this);
+  };
+  pens.arc = function (x, y, r, ...rest) {
+    this.dpvizCircles?.push([x, y, r]);
     return arc.call(this, x, y, r, ...rest);
   };
-  CanvasRenderingContext2D.prototype.fill = function (path, ...rest) {
-    if (path?.dpvizCircles) {
+  pens.fill = function (...given) {
+    if (this.dpvizCircles?.length) {
       const column = this.canvas.closest('[data-key]')?.dataset.key ?? '';
-      window.dpvizPaths.push([column, path.dpvizCircles]);
+      window.dpvizPaths.push([column, this.dpvizCircles]);
     }
-    return path ? fill.call(this, path, ...rest) : fill.call(this);
+    return fill.apply(this, given);
   };
 })();
 """
@@ -58,57 +62,57 @@ _TWO_FRAMES = """
 def plain_session(browser: Browser) -> Iterator[BrowserContext]:
     """One browser session for all pages without a server: its process starts once."""
     with browser.new_context(reduced_motion="reduce") as context:
-        context.new_page()  # it stays open, and with it the process
+        context.new_page()  # An open page prevents the browser's process from ending.
         yield context
 
 
 @pytest.fixture
 def plain_page(plain_session: BrowserContext) -> Iterator[Page]:
-    """A page without a server, for what needs none."""
-    page, said = plain_session.new_page(), []
-    page.on("pageerror", lambda error: said.append(str(error)))
+    """A page without a server, for tests that need none."""
+    page, texts = plain_session.new_page(), []
+    page.on("pageerror", lambda error: texts.append(str(error)))
     yield page
     page.close()
-    assert said == []
+    assert texts == []
 
 
 @cache
 def small_board() -> dict[str, Any]:
-    """Return a board of the wine table without labels, at one epsilon."""
+    """Return an Explore figure of the wine table without labels, at one epsilon."""
     settings = Settings(table="wine", mechanisms=("gaussian",), trials=3)
     ready = load_prepared(settings)
     columns = shown(parse_variants(settings.mechanisms))
     *_, (frame,) = steps(ready, settings, [1.0])  # type: ignore[arg-type]
-    made = board.payload(ready, settings, columns, [1.0], [frame])  # type: ignore[arg-type]
-    made["labels"] = {"name": None, "kinds": None, "codes": None, "ends": None, "values": None}
-    return made
+    payload = board.payload(ready, settings, columns, [1.0], [frame])  # type: ignore[arg-type]
+    payload["labels"] = {"name": None, "kinds": None, "codes": None, "ends": None, "values": None}
+    return payload
 
 
 def units(payload: dict[str, Any], packed: str) -> np.ndarray:
-    """Return the places of a picture in units of the rows."""
+    """Return the points of a picture in units of the table's rows."""
     places = np.frombuffer(base64.b64decode(packed), dtype="<i2").astype(float).reshape(-1, 2)
     return places * payload["limits"]["scale"] / 32767
 
 
 def slope(drawn: np.ndarray, meant: np.ndarray) -> float:
-    """Return pixels a unit along one axis; every dot must lie on the line."""
-    fitted = np.polyfit(meant, drawn, 1)
-    # A dot is placed in single precision; one that was moved to the frame would be far off.
-    np.testing.assert_allclose(np.polyval(fitted, meant), drawn, atol=0.01)
-    return float(fitted[0])
+    """Return pixels per unit along one axis, and check that every dot fits the line."""
+    fit = np.polyfit(meant, drawn, 1)
+    # Dots have positions in single precision. A dot moved into view would be far off the line.
+    np.testing.assert_allclose(np.polyval(fit, meant), drawn, atol=0.01)
+    return float(fit[0])
 
 
 def scales(page: Page, payload: dict[str, Any], column: str) -> tuple[float, float]:
-    """Return pixels a unit across and up of the exact picture in a column."""
+    """Return the pixels per unit, across and up, of the exact picture in a column."""
     meant = units(payload, payload["truth"]["picture"])
     paths = [
         np.array(circles)
         for where, circles in page.evaluate("() => window.dpvizPaths")
         if where == column and len(circles) == len(meant)
     ]
-    # Behind a release the truth is drawn first, in smaller dots.
-    drawn = min(paths[-2:], key=lambda path: float(path[0, 2]))
-    return slope(drawn[:, 0], meant[:, 0]), -slope(drawn[:, 1], meant[:, 1])
+    # A picture draws the exact result first, as smaller dots behind the dots of a release.
+    curve = min(paths[-2:], key=lambda path: float(path[0, 2]))
+    return slope(curve[:, 0], meant[:, 0]), -slope(curve[:, 1], meant[:, 1])
 
 
 @pytest.mark.parametrize("size", [(1400, 900), (420, 800)], ids=["projector", "phone"])
@@ -125,10 +129,10 @@ def test_a_unit_is_as_long_across_as_up_on_every_board(
     across, up = scales(plain_page, payload, "exact")
     assert across == pytest.approx(up, rel=1e-4)
     limits = payload["limits"]["picture"]
-    # It fills the box one way, but for a margin of three pixels.
-    filled = [2 * limit * up / side for limit, side in zip(limits, box, strict=True)]
-    assert 0.95 < max(filled) <= 1
-    # Presented, and one column large, it is so too.
+    # The picture fills the width or height of its box, except for a margin of three pixels.
+    scale = [2 * limit * up / side for limit, side in zip(limits, box, strict=True)]
+    assert 0.95 < max(scale) <= 1
+    # In presentation, with one large column, both axes also have the same scale.
     plain_page.evaluate("() => board.present(true)")
     plain_page.evaluate(_TWO_FRAMES)
     across, up = scales(plain_page, payload, "exact")
@@ -140,7 +144,7 @@ def test_a_unit_is_as_long_across_as_up_on_every_board(
 
 
 def test_a_unit_is_as_long_across_as_up_tells_a_stretched_picture(plain_page: Page) -> None:
-    """The control: the same measure of a board whose canvas is stretched afterwards."""
+    """The check of equal scales detects an Explore figure whose canvas is stretched afterwards."""
     payload = small_board()
     script_ = _WATCH_CIRCLES.replace("push([x, y, r])", "push([x, 1.1 * y, r])")
     page = board_html(payload).replace("<script>", f"<script>{script_}</script><script>", 1)
@@ -151,7 +155,7 @@ def test_a_unit_is_as_long_across_as_up_tells_a_stretched_picture(plain_page: Pa
     assert across != pytest.approx(up, rel=1e-2)
 
 
-# Pixels a unit, across and up, of every plot of a figure.
+# Return the pixels per unit of every plot in a figure, horizontally and vertically.
 _PIXELS_A_UNIT = """
 async ([data, layout_]) => {
   const layout = (await Plotly.newPlot('plot', data, layout_))._fullLayout;
@@ -165,19 +169,19 @@ async ([data, layout_]) => {
 
 
 def plots_in_space() -> dict[str, go.Figure]:
-    """Return the figures both of whose axes are features, variances or directions."""
+    """Return the figures whose axes both show features, variances or directions."""
     settings = Settings(table="wine", mechanisms=("gaussian", "laplace", "wishart"), trials=3)
     ready = load_prepared(settings)
     results = list(compare(ready, settings).results)
     shown_ = panels(results)
     rows = picture_table(ready, results, 0, "aligned", 100)  # type: ignore[arg-type]
-    rows["y"] /= 7  # one variance dwarfs the other
-    found = {
+    rows["y"] /= 7  # The variance of y is now far smaller than x's variance.
+    figures = {
         "pictures": side_by_side.pictures(rows, shown_),
         "turning": turning_figure(exhibits.turning_rows(), exhibits.turning_table(1.0, 0)),
         "cone": cone_figure(exhibits.cone_table(1.0, 0)),
     }  # fmt: skip
-    return found
+    return figures
 
 
 def test_a_unit_is_as_long_across_as_up_in_every_plot_of_space(plain_page: Page) -> None:
@@ -186,20 +190,20 @@ def test_a_unit_is_as_long_across_as_up_in_every_plot_of_space(plain_page: Page)
     for name, figure in plots_in_space().items():
         for width in (1000, 380):
             figure.update_layout(width=width)
-            drawn = json.loads(figure.to_json())
-            found = plain_page.evaluate(_PIXELS_A_UNIT, [drawn["data"], drawn["layout"]])
-            assert found
-            for across, up in found:
+            spec = json.loads(figure.to_json())
+            lengths = plain_page.evaluate(_PIXELS_A_UNIT, [spec["data"], spec["layout"]])
+            assert lengths
+            for across, up in lengths:
                 assert across == pytest.approx(up, rel=0.01), (name, width)
 
 
 def written_in(page: Page, function: str, values: Sequence[float], *digits: int) -> list[str]:
-    """Return what the browser's rule writes."""
+    """Return the texts that the browser's number rule writes."""
     more = "".join(f", {one}" for one in digits)
-    found: list[str] = page.evaluate(
+    texts: list[str] = page.evaluate(
         f"values => values.map(value => numbers.{function}(value{more}))", list(values)
     )
-    return found
+    return texts
 
 
 def test_a_browser_writes_numbers_by_the_same_rule(plain_page: Page) -> None:
@@ -209,7 +213,7 @@ def test_a_browser_writes_numbers_by_the_same_rule(plain_page: Page) -> None:
         *(0.99999, 0.999, 0.0099, 0.00995, 0.995, 0.9995, 1 - 1e-9, 1 - 1e-12, 1.0),
         -18_000.5,
     ]
-    ties = [step / 800 for step in range(-800, 1_700)]  # halves of the last digit, many exact
+    ties = [step / 800 for step in range(-800, 1_700)]  # These values are halfway between digits.
     random = rng.uniform(-1.2, 1.2, 10_000) * 10.0 ** rng.uniform(-12, 7, 10_000)
     values = [*awkward, *ties, *random.tolist()]
     rules: list[tuple[str, Callable[..., str], tuple[int, ...]]] = [
@@ -222,7 +226,7 @@ def test_a_browser_writes_numbers_by_the_same_rule(plain_page: Page) -> None:
     assert written_in(plain_page, "numeral", [-24.0, -2.4, 1e-7], 2) == ["-24", "-2.4", "1e-7"]
 
 
-# Where what stands below the answer begins, and how far down its own text reaches, at each epsilon.
+# For each epsilon, return the top of the element below the answer, and the answer's bottom.
 _EVERY_EPSILON = """
 async () => {
   const answer = document.querySelector('.dpv-answer');
@@ -251,7 +255,7 @@ def test_the_board_holds_still_while_its_sentence_wraps(plain_page: Page, width:
     *_, frames = steps(ready, settings, epsilons)
     payload = board.payload(ready, settings, columns, epsilons, frames)
     payload["least"] = least_epsilons(ready, settings)
-    if width == 1400:  # a sentence that takes a line more at one epsilon only
+    if width == 1400:  # Make the answer one line longer, at this epsilon only.
         payload["frames"][0]["answer"]["recovery"] += ", and a mechanism of a long name" * 8
     plain_page.set_viewport_size({"width": width, "height": 900})
     plain_page.set_content(board_html(payload))

@@ -1,4 +1,4 @@
-"""The Release and Preparation pages in a real browser: declare, spend, look, take away."""
+"""The Release and Preparation pages in a real browser: declare, release, look, download."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIMIT = Budget(9.0, 1e-4)
 
 
 def ledger_of(server: Server, name: str) -> Ledger:
-    """Make a ledger where the server looks for them."""
+    """Create a ledger in the server's folder of ledgers."""
     ledger = Ledger(server.folder / "ledgers" / f"{name}.jsonl")
     ledger.path.parent.mkdir(exist_ok=True)
     ledger.create(LIMIT, Relation.REPLACE)
@@ -41,15 +41,15 @@ def ledger_of(server: Server, name: str) -> Ledger:
 
 
 def answer(page: Page) -> None:
-    """Say that nobody knows how many rows one person has."""
-    page.get_by_role("button", name="rows of one person: not said").click()
+    """State that nobody knows how many rows one person has."""
+    page.get_by_role("button", name="rows of one person: not stated").click()
     with rerun(page):
         page.get_by_text("not known: one ROW is protected").click()
     page.keyboard.press("Escape")
 
 
 def meant(page: Page) -> Locator:
-    """Confirm each sentence, and return the button that publishes."""
+    """Confirm each statement, and return the button that publishes."""
     for words in ("I understand that this cannot", "I agree to use epsilon"):
         with rerun(page):
             page.get_by_text(words).click()
@@ -57,13 +57,13 @@ def meant(page: Page) -> Locator:
 
 
 def confirm(page: Page, server: Server) -> Locator:
-    """Fill the form for the ledger last made, look at the cost, and return the button."""
+    """Fill the form for the ledger made last, show the cost, and return the button."""
     open_app(page, f"{server.url}/release?v=1&table=digits")
     answer(page)
     write(page, "Row bound", "60")
     write(page, "Delta", "1e-6")
     with rerun(page):
-        page.get_by_role("button", name="Show what it costs").click()
+        page.get_by_role("button", name="Show the privacy cost").click()
     return meant(page)
 
 
@@ -75,9 +75,9 @@ def test_one_release_is_one_spend_and_is_there_for_the_next_visit(
     expect(page.get_by_role("heading", level=1)).to_contain_text("Publish once")
     answer(page)
     choice = page.get_by_role("combobox", name="Ledger")
-    if "a new ledger" not in (choice.input_value() or ""):  # another test has made one
+    if "a new ledger" not in (choice.input_value() or ""):  # An earlier test created a ledger.
         choice.scroll_into_view_if_needed()
-        wait_idle(page)  # an open list closes where anything is scrolled
+        wait_idle(page)  # If the page scrolls, an open list closes.
         choice.click()
         with rerun(page):
             page.get_by_role("option", name="a new ledger").click()
@@ -85,7 +85,7 @@ def test_one_release_is_one_spend_and_is_there_for_the_next_visit(
     write(page, "Limit", "3,1e-5")
     with rerun(page):
         page.get_by_role("button", name="Make the ledger").click()
-    look = page.get_by_role("button", name="Show what it costs")
+    look = page.get_by_role("button", name="Show the privacy cost")
     with rerun(page):
         look.click()
     expect(page.get_by_text("delta must be stated: a number from 0")).to_be_visible()
@@ -93,35 +93,35 @@ def test_one_release_is_one_spend_and_is_there_for_the_next_visit(
     write(page, "Delta", "1e-6")
     with rerun(page):
         look.click()
-    expect(page.get_by_text("This release spends ε 1 and δ 1e-6 by gaussian")).to_be_visible()
+    expect(page.get_by_text("This release by gaussian uses ε 1 and δ 1e-6")).to_be_visible()
     button = meant(page)
     with rerun(page):
         button.click()
     expect(page.get_by_text("spend number 1")).to_be_visible()
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("button", name="Download the release").click()
     target = tmp_path / "release.json"
-    found.value.save_as(target)
-    made = json.loads(target.read_text(encoding="utf-8"))
-    assert made["dpviz_release"] == 1
-    assert made["declared"]["row_bound"] == 60
-    assert made["proved"]["epsilon"] == pytest.approx(1)
+    download.value.save_as(target)
+    content = json.loads(target.read_text(encoding="utf-8"))
+    assert content["dpviz_release"] == 1
+    assert content["declared"]["row_bound"] == 60
+    assert content["proved"]["epsilon"] == pytest.approx(1)
     assert verify(Ledger(server.folder / "ledgers" / "browser.jsonl"), [target]) == []
-    # whatever else makes the page run again spends nothing
+    # No later rerun of the page uses budget again.
     write(page, "Epsilon", "0.5")
     expect(page.get_by_text("spend number 1")).to_be_visible()
     page.set_viewport_size(PHONE)
     assert not overflows(page)
-    # the next visit finds what was released
+    # A later visit to the page shows the earlier release.
     page.set_viewport_size(LAPTOP)
     page.reload()
     wait_idle(page)
     expect(page.get_by_text("This is spend number")).to_have_count(0)
-    with page.expect_download() as found:
+    with page.expect_download() as download:
         page.get_by_role("button", name="Download the release").click()
     ledger = Ledger(server.folder / "ledgers" / "browser.jsonl")
-    (kept,) = ledger.kept().values()
-    assert Path(found.value.path()).read_bytes() == kept.read_bytes()
+    (release,) = ledger.kept().values()
+    assert Path(download.value.path()).read_bytes() == release.read_bytes()
     assert len(ledger.read().spends) == 1
 
 
@@ -130,15 +130,15 @@ def test_a_double_click_on_the_cost_spends_nothing_and_one_on_the_release_once(
 ) -> None:
     ledger = ledger_of(server, "double")
     button = confirm(page, server)
-    page.get_by_role("button", name="Show what it costs").dblclick()
-    expect(page.get_by_text("This release spends ε 1")).to_be_visible()
+    page.get_by_role("button", name="Show the privacy cost").dblclick()
+    expect(page.get_by_text("This release by gaussian uses ε 1")).to_be_visible()
     wait_idle(page)
     assert ledger.read().spends == ()
     for number, apart in enumerate((0, 80, 200, 400, 700), 1):
         if number > 1:
             with rerun(page):
-                page.get_by_role("button", name="Show what it costs").click()
-        meant(page)  # the second click asked again, and consent is to one price
+                page.get_by_role("button", name="Show the privacy cost").click()
+        meant(page)  # A new cost needs a new consent.
         button.scroll_into_view_if_needed()
         box = button.bounding_box()
         assert box is not None
@@ -146,7 +146,7 @@ def test_a_double_click_on_the_cost_spends_nothing_and_one_on_the_release_once(
         page.mouse.click(x, y)
         page.evaluate("pause => new Promise(done => setTimeout(done, pause))", apart)
         page.mouse.click(x, y)
-        expect(page.get_by_text(f"This is spend number {number} in the ledger")).to_be_visible()
+        expect(page.get_by_text(f"This is spend number {number} of the ledger")).to_be_visible()
         wait_idle(page)
         assert len(ledger.read().spends) == number, f"{apart} ms apart"
         assert list(ledger.kept()) == list(range(1, number + 1))
@@ -157,14 +157,14 @@ def test_a_reload_right_after_the_click_loses_nothing(page: Page, server: Server
     confirm(page, server).click()
     page.reload()
     wait_idle(page)
-    # the click may have been too late for the server: what was spent is what can be seen
-    kept, spends = ledger.kept(), ledger.read().spends
-    assert list(kept) == list(range(1, len(spends) + 1))
+    # The click may have been too late. But if the ledger records a cost, its release must exist.
+    releases, spends = ledger.kept(), ledger.read().spends
+    assert list(releases) == list(range(1, len(spends) + 1))
     if not spends:
         return
-    travel(page, f"{server.url}/release?v=1&table=digits")  # a run that began after the spend
-    shown = page.get_by_role("combobox", name="Release", exact=True)
-    expect(shown).to_have_value(re.compile("^1 · .* · gaussian"))
+    travel(page, f"{server.url}/release?v=1&table=digits")
+    choice = page.get_by_role("combobox", name="Release", exact=True)
+    expect(choice).to_have_value(re.compile("^1 · .* · gaussian"))
     expect(page.get_by_role("button", name="Download the release")).to_be_visible()
 
 
@@ -174,13 +174,13 @@ def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_be_published_is_
     page.set_viewport_size(PHONE)
     open_app(page, f"{server.url}/decide?v=1&table=digits&hand_out=directions")
     still = page.locator(".st-key-decide-open")
-    expect(still).to_contain_text("this protects one ROW")
-    page.get_by_role("button", name="rows of one person: not said").click()
+    expect(still).to_contain_text("the release protects one ROW")
+    page.get_by_role("button", name="rows of one person: not stated").click()
     with rerun(page):
-        page.get_by_text("each row is another person").click()
+        page.get_by_text("each row is a different person").click()
     page.keyboard.press("Escape")
-    expect(still).to_contain_text("Nothing is open.")
-    # what is answered, and the way on, stay in sight
+    expect(still).to_contain_text("Nothing is left to do.")
+    # The answer and the button for the next step stay visible while the page scrolls.
     bar = page.locator(".st-key-decide-bar")
     expect(bar).to_contain_text(re.compile(r"✓ ε 0\.\d+ · 1 → [\d.]+ in 100"))
     place = bar.bounding_box()
@@ -188,24 +188,24 @@ def test_on_a_phone_a_picture_of_people_is_refused_and_what_may_be_published_is_
     assert place["y"] + place["height"] == PHONE["height"]
     step = page.get_by_role("button", name=re.compile("^Release at ε"))
     expect(step).to_be_visible()
-    handed = page.get_by_role("combobox", name="What is published")
+    choice = page.get_by_role("combobox", name="What is published")
     answer = page.locator("[class*='st-key-decide-answer-']")
-    for picked, said in (
+    for word, sentence in (
         ("a picture of the people", "No. A picture of the people cannot be published"),
-        ("components alone", "the least that does what you ask"),
+        ("components alone", "the least that meets your goals"),
     ):
-        handed.click()
+        choice.click()
         with rerun(page):
-            page.get_by_role("option", name=picked).click()
-        expect(answer).to_contain_text(said)
-        expect(step).to_have_count(0 if said.startswith("No.") else 1)
+            page.get_by_role("option", name=word).click()
+        expect(answer).to_contain_text(sentence)
+        expect(step).to_have_count(0 if sentence.startswith("No.") else 1)
         assert not overflows(page)
     least = answer.get_by_role("heading", level=2).inner_text().removeprefix("✓ ε ")
     step.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Publish once")
     expect(page.get_by_role("textbox", name="Epsilon", exact=True)).to_have_value(least)
-    expect(page.locator(".st-key-schema-unit")).to_contain_text("each row is another person")
-    told = page.locator(".dp-receipt").get_by_text("This protects a person, who has one row.")
-    expect(told).to_be_visible()
+    expect(page.locator(".st-key-schema-unit")).to_contain_text("each row is a different person")
+    receipt = page.locator(".dp-receipt").get_by_text("This protects a person, who has one row.")
+    expect(receipt).to_be_visible()
     wait_idle(page)
     assert not overflows(page)

@@ -1,4 +1,4 @@
-"""The stage measured: how much of a screen is picture, at five sizes and at every step."""
+"""Measure the animation page: the picture's share of the screen, at five sizes and every step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.e2e.harness import Server, open_app, rerun, travel
 SCREENS = ((1024, 768), (1400, 900), (1920, 1080))
 PHONES = ((420, 800), (360, 640))
 SHARE = 0.6
-PAIR = 0.45  # of the screen, two pictures with the others as thumbnails beside them
+PAIR = 0.45  # Two pictures beside thumbnails fill at least this share of the screen.
 
 MEASURE = """
 () => {
@@ -66,8 +66,7 @@ MEASURE = """
 """
 
 
-# A board that is given another size draws in the frames after it: settled is what two frames leave
-# as it is.
+# A resized figure redraws over several frames, so wait until two frames show no change.
 SETTLED = f"""
 async ([width, height]) => {{
   const measure = {MEASURE.strip()};
@@ -85,7 +84,7 @@ async ([width, height]) => {{
 """
 
 
-# A page on its way to another one leaves a picture no room; a watched page fails on what is thrown.
+# While a visitor leaves a page, its picture has size 0; drawing it must not throw an error.
 WITHOUT_ROOM = """
 async picture => {
   const frame = () => new Promise(done => requestAnimationFrame(() => done(null)));
@@ -98,7 +97,7 @@ async picture => {
 """
 
 
-# Whether the edge cuts a name on the way: then there is ink in the first row.
+# Return whether a canvas cuts off a name while it rotates: its top row of pixels is not empty.
 CUT = """
 cloud => {
   window.dpvizCut = false;
@@ -111,31 +110,31 @@ cloud => {
 
 
 def turned(page: Page) -> bool:
-    """Turn the cloud once round, and return whether the picture's edge cut a name."""
+    """Turn the point cloud once round, and return whether the picture's edge cut a name."""
     cloud = page.locator(".dps-cloud")
     cloud.evaluate(CUT)
     box = cloud.bounding_box()
     assert box is not None
     across, middle = box["x"] + 5, box["y"] + box["height"] / 2
-    for _ in range(3):  # 120 px are one radian
+    for _ in range(3):  # A drag of 120 pixels rotates the picture by a radian.
         page.mouse.move(across, middle)
         page.mouse.down()
         page.mouse.move(across + 270, middle, steps=20)
         page.mouse.up()
-    cut: bool = page.evaluate("dpvizCut")
-    return cut
+    is_cut: bool = page.evaluate("dpvizCut")
+    return is_cut
 
 
 def measured(page: Page, size: tuple[int, int]) -> dict[str, Any]:
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    found: dict[str, Any] = page.evaluate(SETTLED, size)
-    return found
+    sizes: dict[str, Any] = page.evaluate(SETTLED, size)
+    return sizes
 
 
 def on_a_screen(
     seen: dict[str, Any], size: tuple[int, int], where: str, headline: int = 28
 ) -> None:
-    """Check what is measured of a stage that is no phone's."""
+    """Check the measures of an animation page that is not on a phone."""
     assert seen["share"] >= SHARE, where
     assert seen["over"] <= 0, where
     assert seen["page"] <= 0, where
@@ -143,18 +142,18 @@ def on_a_screen(
     assert seen["outside"] <= 1, where
     assert seen["headline"] >= headline, where
     assert seen["drawn"] >= 0.2, where
-    assert seen["least"] >= (17 if size[0] > 1700 else 14), where  # from the last row
-    if seen["count"] is not None:  # what is said of a hundred is counted there
+    assert seen["least"] >= (17 if size[0] > 1700 else 14), where
+    if seen["count"] is not None:  # The picture shows as many dots as the page states.
         assert seen["on"] == round(float(seen["count"])), where
 
 
 def states(lesson: Lesson) -> Iterator[tuple[int, bool, str]]:
-    """Yield every step with whether it is revealed and its link; asked before it is shown."""
+    """Yield each step, whether its answer is revealed, and its link; questions come first."""
     for place in range(len(lesson.steps)):
-        asked, link = lesson.question_at(place), f"lesson={lesson.number}&step={place + 1}"
+        question, link = lesson.question_at(place), f"lesson={lesson.number}&step={place + 1}"
         yield place, False, link
-        if asked is not None:
-            bet = asked.right if asked.axis is not None else asked.right + 1
+        if question is not None:
+            bet = question.right if question.axis is not None else question.right + 1
             yield place, True, f"{link}&bet={bet:g}&moved=more"
 
 
@@ -162,50 +161,50 @@ def states(lesson: Lesson) -> Iterator[tuple[int, bool, str]]:
 def test_the_picture_has_the_screen(
     page: Page, server: Server, several: tuple[Lesson, ...]
 ) -> None:
-    """At three screens and two phones, before and after: share, no scrolling, nothing cut."""
+    """On five screens, each state keeps the picture's share, without scrolling or cut-off parts."""
     every = [(lesson, *state) for lesson in several for state in states(lesson)]
-    presented: set[str] = set()
-    for number, (lesson, place, revealed, query) in enumerate(every):
+    scenes: set[str] = set()
+    for number, (lesson, place, answer, query) in enumerate(every):
         (travel if number else open_app)(page, f"{server.url}/guide?v=1&{query}")
         expect(page.locator(".dps-where select")).to_have_value(str(lesson.number))
         expect(page.locator(".dps-where")).to_contain_text(f"{place + 1} of {len(lesson.steps)}")
         expect(page.locator(".dps[data-ready]")).to_be_visible()
         then = expect(page.locator(".dps-then"))
-        then.not_to_be_empty() if revealed else then.to_be_empty()
-        # There and back, as a page that has the size already is not laid out again.
+        then.not_to_be_empty() if answer else then.to_be_empty()
+        # Alternate the order of sizes: a page that already has a size is not laid out again.
         for size in (*SCREENS, *PHONES)[:: -1 if number % 2 else 1]:
-            seen = measured(page, size)
-            where = f"{query} at {size}: {seen}"
-            assert seen["words"] <= 14, where
-            assert seen["outside"] <= 1, where  # of the picture nothing lies under its epsilon
-            assert seen["apart"] <= 1, where  # what a move puts in its place stands there already
+            sizes = measured(page, size)
+            where = f"{query} at {size}: {sizes}"
+            assert sizes["words"] <= 14, where
+            assert sizes["outside"] <= 1, where  # The epsilon does not cover the picture.
+            assert sizes["apart"] <= 1, where  # All private pictures have the same place.
             if size in SCREENS:
-                on_a_screen(seen, size, where)
+                on_a_screen(sizes, size, where)
                 continue
-            assert 0.38 <= seen["tall"] <= 0.42, where
-            assert seen["wide"] <= 0, where
-            assert seen["end"] >= size[1] - 1, where  # no empty screen below the words
-            assert seen["headline"] >= 24, where
-            assert 0 <= seen["scrolled"] <= 70, where  # it stays while the words are scrolled
+            assert 0.38 <= sizes["tall"] <= 0.42, where
+            assert sizes["wide"] <= 0, where
+            assert sizes["end"] >= size[1] - 1, where  # No empty space is below the words.
+            assert sizes["headline"] >= 24, where
+            assert 0 <= sizes["scrolled"] <= 70, where  # The picture stays while the words scroll.
             if number == 0 and lesson is lessons()[0]:
                 assert turned(page) is False, where
         page.locator(".dps-pic").evaluate(WITHOUT_ROOM)
-        # Before a hall, once for each kind of picture.
-        if revealed and lesson.steps[place].scene not in presented:
-            presented.add(lesson.steps[place].scene)
+        # In presentation, one test for each kind of picture is enough.
+        if answer and lesson.steps[place].scene not in scenes:
+            scenes.add(lesson.steps[place].scene)
             with rerun(page):
                 page.keyboard.press("p")
             expect(page.locator(".dps[data-present][data-ready]")).to_be_visible()
             for size in SCREENS:
-                seen = measured(page, size)
-                on_a_screen(seen, size, f"{query} presented at {size}: {seen}")
-                assert seen["top"] == 0, seen
+                sizes = measured(page, size)
+                on_a_screen(sizes, size, f"{query} presented at {size}: {sizes}")
+                assert sizes["top"] == 0, sizes
             with rerun(page):
                 page.keyboard.press("p")
-    assert presented == {one.steps[place].scene for one, place, shown, _ in every if shown}
+    assert scenes == {one.steps[place].scene for one, place, shown, _ in every if shown}
 
 
-# Of a board on its stage: the pictures' share of the screen, and what lies outside of it.
+# In presentation, return the pictures' share of the screen and the elements outside of it.
 BOARD_MEASURE = """
 board => {
   const shown = ["truth", "chosen"].map(place => board.querySelector(`[data-place=${place}]`));
@@ -238,27 +237,27 @@ board => {
 
 
 def staged(page: Page, board: Locator) -> dict[str, Any]:
-    """Return what is measured of a board at the three screens, all of them alike."""
+    """Return the measures of an Explore figure, checked at the three screens."""
     for size in SCREENS:
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.evaluate(
             "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))"
         )
-        seen: dict[str, Any] = board.evaluate(BOARD_MEASURE)
-        where = f"{size}: {seen}"
-        assert seen["share"] >= PAIR, where
-        assert seen["out"] <= 0.5, where
-        assert seen["over"] <= 0, where
-        assert seen["spread"] <= 1, where
-        assert seen["words"] <= 14, where
-        assert seen["clear"] >= 8, where  # the stops seen stand beside the question
-        assert seen["headline"] >= 28, where
-        assert seen["controls"] == 2, where  # epsilon, and the way out
-    return seen
+        sizes: dict[str, Any] = board.evaluate(BOARD_MEASURE)
+        where = f"{size}: {sizes}"
+        assert sizes["share"] >= PAIR, where
+        assert sizes["out"] <= 0.5, where
+        assert sizes["over"] <= 0, where
+        assert sizes["spread"] <= 1, where
+        assert sizes["words"] <= 14, where
+        assert sizes["clear"] >= 8, where  # Earlier epsilons are beside the question.
+        assert sizes["headline"] >= 28, where
+        assert sizes["controls"] == 2, where  # The two controls set epsilon and leave.
+    return sizes
 
 
 def test_explore_is_presented_on_the_stage(page: Page, server: Server) -> None:
-    """By link: the truth and the best that holds; the others are a tap away."""
+    """A link presents the exact result and the best valid mechanism; a tap shows the others."""
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5&stage=yes")
     board = page.locator(".dpv[data-present]")
     first = staged(page, board)
@@ -268,18 +267,18 @@ def test_explore_is_presented_on_the_stage(page: Page, server: Server) -> None:
     scrubber = page.get_by_role("slider", name="Epsilon")
     film = page.get_by_role("list", name="Seen so far")
     expect(film.get_by_role("listitem")).to_have_count(1)
-    opened = scrubber.get_attribute("aria-valuetext")
+    start = scrubber.get_attribute("aria-valuetext")
     with rerun(page):
         scrubber.press("ArrowLeft")
     expect(film.get_by_role("listitem")).to_have_count(2)
-    moved = staged(page, board)
-    assert moved["columns"] == first["columns"]  # moved: nothing leaves the screen
-    assert (first["film"], moved["film"]) == (1, 2)
+    sizes = staged(page, board)
+    assert sizes["columns"] == first["columns"]  # A change of epsilon removes no column.
+    assert (first["film"], sizes["film"]) == (1, 2)
     pictures = film.locator("canvas").evaluate_all("all => all.map(one => one.toDataURL())")
     assert len(set(pictures)) == 2
-    with rerun(page):  # a click goes back, and is no new stop
+    with rerun(page):  # A click on an earlier picture returns to its epsilon.
         film.get_by_role("button").first.click()
-    expect(scrubber).to_have_attribute("aria-valuetext", opened or "")
+    expect(scrubber).to_have_attribute("aria-valuetext", start or "")
     expect(film.get_by_role("button").first).to_have_attribute("aria-current", "true")
     expect(film.get_by_role("listitem")).to_have_count(2)
     board.get_by_role("button", name="Wishart difference").click()

@@ -1,4 +1,4 @@
-"""The trade-offs page in a real browser: it follows epsilon and leads to Explore."""
+"""The trade-offs page in a real browser: the page follows epsilon and leads to Explore."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ QUICK = "/tradeoffs?v=1&table=iris&trials=5&m=gaussian,laplace"
 TITLE = re.compile("of the structure")
 
 
-# What stands for a variant on the first chart of a page, with how much of it is seen.
+# For each variant, return its marks on a page's first chart, with their opacity.
 _SEEN = """chart => Object.fromEntries(
   [...chart.querySelectorAll(".scatterlayer > .trace, .annotation")].map(node => [
     (node.__data__?.[0]?.trace?.legendgroup ?? node.textContent) + node.classList[0],
     getComputedStyle(node).opacity]))"""
-# How much of the range of each variant is filled.
+# For each variant, return the opacity of the filled range around its curve.
 _RANGES = """chart => Object.fromEntries(
   [...chart.querySelectorAll(".scatterlayer > .trace")]
     .filter(node => node.__data__?.[0]?.trace?.fill === "toself")
@@ -28,9 +28,9 @@ _RANGES = """chart => Object.fromEntries(
 
 @pytest.mark.first
 def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, server: Server) -> None:
-    # A mechanism under the pointer stands out, and its name with it.
-    sent: list[object] = []
-    page.on("websocket", lambda stream: stream.on("framesent", lambda frame: sent.append(frame)))
+    # If the pointer is on a mechanism, the chart highlights the mechanism and its name.
+    frames: list[object] = []
+    page.on("websocket", lambda stream: stream.on("framesent", lambda frame: frames.append(frame)))
     open_app(page, server.url + QUICK)
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
     chart = page.locator(".st-key-curve .js-plotly-plot").first
@@ -40,22 +40,22 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     names = chart.locator(".annotation", has_text="Laplace")
     expect(names).to_have_count(1)
     names.scroll_into_view_if_needed()
-    before = len(sent)
+    before = len(frames)
     names.hover()
     other = chart.locator(".annotation", has_text="Gaussian")
     expect(other).to_have_css("opacity", "0.12")
-    shown = chart.evaluate(_SEEN)
-    assert shown["laplacetrace"] == plain["laplacetrace"] == "1"
-    assert shown["gaussiantrace"] == "0.12"
-    (name,) = [key for key in shown if key.startswith("Laplace") and key.endswith("annotation")]
-    assert shown[name] == "1"
+    marks = chart.evaluate(_SEEN)
+    assert marks["laplacetrace"] == plain["laplacetrace"] == "1"
+    assert marks["gaussiantrace"] == "0.12"
+    (name,) = [key for key in marks if key.startswith("Laplace") and key.endswith("annotation")]
+    assert marks[name] == "1"
     assert chart.evaluate(_RANGES) == ranges | {"laplace": "0.13"}
     page.mouse.move(5, 5)
     expect(other).to_have_css("opacity", "1")
     assert chart.evaluate(_SEEN) == plain
     assert chart.evaluate(_RANGES) == ranges
-    assert len(sent) == before  # all of it in the browser
-    # The names lie inside the plot, right of where all lines meet, none on another.
+    assert len(frames) == before  # The server got no message.
+    # The names are inside the plot, to the right of all lines, and do not overlap.
     plot = chart.locator(".nsewdrag").first.bounding_box()
     assert plot is not None
     boxes = [
@@ -65,18 +65,18 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     upper, lower = sorted((box for box in boxes if box is not None), key=lambda box: box["y"])
     for box in (upper, lower):
         assert plot["x"] < box["x"] < box["x"] + box["width"] < plot["x"] + 0.95 * plot["width"]
-    assert lower["y"] - upper["y"] > 14  # letters of 12 pixels
-    # Epsilon moves the mark and the words.
-    typed = page.get_by_label("Epsilon, exact")
+    assert lower["y"] - upper["y"] > 14  # The letters are 12 pixels high.
+    # A change of epsilon moves the mark and changes the text.
+    exact = page.get_by_label("Epsilon, exact")
     with rerun(page):
-        typed.fill("0.5")
-        typed.press("Enter")
+        exact.fill("0.5")
+        exact.press("Enter")
     assert "epsilon=0.5" in page.url
-    # A click on a point opens Explore there.
+    # A click on a point of the chart opens Explore at the epsilon of this point.
     chart = page.get_by_test_id("stPlotlyChart").first
     points = chart.locator(".scatterlayer .points path.point")
-    assert points.count() >= 26  # two curves of thirteen values
-    # The first curve's eleventh point: epsilon 21.54, whose neighbours are far enough away.
+    assert points.count() >= 26  # The two curves have thirteen values each.
+    # The first curve's eleventh point is at epsilon 21.54; other points are far enough away.
     points.nth(10).scroll_into_view_if_needed()
     box = points.nth(10).bounding_box()
     assert box is not None
@@ -91,7 +91,7 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     wait_idle(page)
     assert "epsilon=21.54" in page.url
     expect(page.get_by_role("textbox", name="Epsilon")).to_have_value("21.54")
-    # Back on the page, the old click does not lead away again.
+    # After a return to this page, the earlier click does not open Explore again.
     with rerun(page):
         page.get_by_role("link", name="Trade-offs").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)

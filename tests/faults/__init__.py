@@ -1,5 +1,5 @@
-"""Planted faults: small mistakes of each kind that matter, each with the tests that must see it.
+"""Planted faults: one small mistake of each important kind, and the tests that must find it.
 
-``python -m tests.faults`` plants one after the other in a copy of the project and says which test
-found it, after how long. A test is dropped only where these are still found without it.
+``python -m tests.faults`` plants each fault in turn in a copy of the project. It prints which test
+found the fault and after how long. Drop a test only if all faults are still found without it.
 """

@@ -1,6 +1,6 @@
 """Plant each fault in a copy and run its tests: ``python -m tests.faults [NAME ...]``.
 
-The last line is ``N found, N not found``; the status is 1 where a fault was not found.
+The last line is ``N found, N not found``; the exit status is 1 if a fault was not found.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tests.faults.listed import FAULTS, Fault
 
 ROOT = Path(__file__).resolve().parents[2]
 _LEFT_OUT = (".git", ".venv", ".test-reports", "build", "dist", "__pycache__", ".*_cache")
-_SECONDS = 600  # of one fault's tests; what hangs is found too, but not by a test
+_SECONDS = 600  # A fault may take 600 seconds; a time-out counts as found.
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
 
 @contextmanager
 def planted(fault: Fault, root: Path) -> Iterator[None]:
-    """Have a fault in a copy of the project for as long as the context lasts."""
+    """Plant a fault in a copy of the project while the context lasts."""
     path = root / fault.path
     was = path.read_text(encoding="utf-8")
     path.write_text(fault.applied(was), encoding="utf-8")
@@ -40,12 +40,12 @@ def planted(fault: Fault, root: Path) -> Iterator[None]:
 
 
 def found_by(fault: Fault, root: Path) -> str:
-    """Return the first test that fails with the fault, or nothing where all pass.
+    """Return the first test that fails with the fault, or an empty text if all pass.
 
     Raises
     ------
     RuntimeError
-        If pytest ran no test, so that nothing is known.
+        If pytest ran no test, so that the fault's detection is unknown.
     """
     options = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not long"]
     with planted(fault, root):
@@ -55,25 +55,25 @@ def found_by(fault: Fault, root: Path) -> str:
         )  # fmt: skip
     if run.returncode == 0:
         return ""
-    seen = _FAILED.search(run.stdout)
-    if seen is None:
+    match = _FAILED.search(run.stdout)
+    if match is None:
         raise RuntimeError(
             f"{fault.name}: pytest ended with {run.returncode}\n{run.stdout[-2000:]}"
         )
-    return seen[1]
+    return match[1]
 
 
 def main() -> int:
-    """Plant the chosen faults and print what became of each."""
+    """Plant the chosen faults and print the outcome of each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names or kinds; all if none is given")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    asked = parser.parse_args()
-    chosen = [f for f in FAULTS if not asked.names or any(n in f.full_name for n in asked.names)]
-    missed = []
+    args = parser.parse_args()
+    faults = [f for f in FAULTS if not args.names or any(n in f.full_name for n in args.names)]
+    misses = []
     with tempfile.TemporaryDirectory() as folder:
         copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(asked.jobs):
+        for number in range(args.jobs):
             copy = Path(folder) / str(number)
             shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
             copies.put(copy)
@@ -85,13 +85,13 @@ def main() -> int:
             finally:
                 copies.put(copy)
 
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            for fault, test, seconds in pool.map(tried, chosen):
-                missed += [] if test else [fault]
-                said = f"found by {test}" if test else "NOT FOUND"
-                print(f"{fault.full_name:<58} {seconds:5.1f} s  {said}", flush=True)
-    print(f"{len(chosen) - len(missed)} found, {len(missed)} not found")
-    return int(bool(missed))
+        with ThreadPoolExecutor(args.jobs) as pool:
+            for fault, test, seconds in pool.map(tried, faults):
+                misses += [] if test else [fault]
+                verdict = f"found by {test}" if test else "NOT FOUND"
+                print(f"{fault.full_name:<58} {seconds:5.1f} s  {verdict}", flush=True)
+    print(f"{len(faults) - len(misses)} found, {len(misses)} not found")
+    return int(bool(misses))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The planted faults, as `faults.toml` has them."""
+"""The planted faults that `faults.toml` lists."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Fault:
-    """One mistake.
+    """One planted fault.
 
     Attributes
     ----------
     name : str
-        What goes wrong.
+        The mistake, in words.
     kind : str
         One of `KINDS`.
     path : str
-        The file, below the root.
+        Path of the file, below the project's root.
     before, after : str
-        Text that stands there exactly once, and what is put in its place.
+        Text that occurs exactly once in the file, and its replacement.
     tests : tuple of str
-        What pytest is given: the files, and perhaps ``-k`` and a word.
+        Arguments for pytest: files, and perhaps ``-k`` and a word.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Fault:
 
     @property
     def full_name(self) -> str:
-        """The kind and the name."""
+        """Kind and name of the fault."""
         return f"{self.kind}: {self.name}"
 
     def applied(self, text: str) -> str:
@@ -49,7 +49,7 @@ class Fault:
         Raises
         ------
         LookupError
-            If the line is not there exactly once.
+            If the file does not have the text exactly once.
         """
         times = text.count(self.before)
         if times != 1:

@@ -1,4 +1,4 @@
-"""Each planted fault still applies: its line is where the list says, once, and its tests are."""
+"""Each planted fault still applies: its file has the line once, and its tests exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of docs/precision.md and of the README's planted example."""
+"""The planted example's figures, in docs/precision.md and in README, can be computed again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EQUAL, RIGHT, HALF, WRONG = BELIEFS
 
 
 def written(domain: str, belief: str) -> list[float]:
-    """Return the two means that the page states."""
+    """Return the two means that docs/precision.md states."""
     text = (ROOT / "docs" / "precision.md").read_text(encoding="utf-8")
     (line,) = re.findall(rf"^\| {domain} \| {re.escape(belief)} \|(.*)\|$", text, re.MULTILINE)
     return [float(cell.split("±")[0]) for cell in line.split("|")]
@@ -23,7 +23,7 @@ def written(domain: str, belief: str) -> list[float]:
 
 @pytest.mark.parametrize("domain", ["box", "ball"])
 def test_the_planted_figures_are_what_the_command_writes(domain: str) -> None:
-    # The same seed gives the same draws; the third decimal may round either way.
+    # The same seed repeats the results, but other rounding may change the third decimal by one.
     for belief, summaries in planted(domain, 200).items():
         for summary, mean in zip(summaries, written(domain, belief), strict=True):
             assert abs(summary.mean - mean) <= 0.0011, (domain, belief)
@@ -37,21 +37,22 @@ def test_the_page_of_mechanisms_says_the_same() -> None:
 
 
 def test_right_directions_multiply_recovery_on_the_box_and_not_on_the_ball() -> None:
-    """Fresh draws. A share lies in [0, 1], so recovery in a range of 1/(1 - .107) = 1.12 (a random
+    """Right directions multiply recovery on the box, but not on the ball.
 
-    subspace has k/d of .1157, of which two components have .1083: .107), and a mean of 60 draws has
-    a standard error of at most 0.56/sqrt(60) = 0.073; six of them are 0.44, less than each gap
-    asked for on the box below.
+    Repetitions use fresh randomness. A share lies in [0, 1]. A random subspace has k/d of .1157, of
+    which two components have .1083: .107. So recovery has a range of 1/(1 - .107) = 1.12, and a
+    mean of 60 repetitions has a standard error of at most 0.56/sqrt(60) = 0.073. Six standard
+    errors are 0.44, less than each gap required on the box below.
     """
-    found = {domain: planted(domain, 60) for domain in ("box", "ball")}
+    shares = {domain: planted(domain, 60) for domain in ("box", "ball")}
     for place, key in enumerate(EXACT):
-        box = {belief: found["box"][belief][place].mean for belief in found["box"]}
-        ball = {belief: found["ball"][belief][place].mean for belief in found["ball"]}
+        box = {belief: shares["box"][belief][place].mean for belief in shares["box"]}
+        ball = {belief: shares["ball"][belief][place].mean for belief in shares["ball"]}
         assert box[RIGHT] > 3 * box[EQUAL], key
         assert box[RIGHT] > box[EQUAL] + 0.44
-        assert box[RIGHT] > box[WRONG] + 0.44  # the control: it is not any belief that helps
+        assert box[RIGHT] > box[WRONG] + 0.44  # Control: a wrong belief about directions is worse.
         assert box[HALF] < box[RIGHT]
-        # On the ball equal shares reach .99 already; shape takes away and gives nothing.
+        # With rows in the ball, equal shares already reach .99, so uneven shares can only lose.
         assert ball[RIGHT] < ball[EQUAL]
         assert ball[RIGHT] < ball[ISOTROPIC]
 
@@ -61,4 +62,4 @@ def test_the_gain_shrinks_as_epsilon_grows() -> None:
     for epsilon in (PLANTED_EPSILON, 1.0):
         box = planted("box", 30, epsilon)
         gains.append(box[RIGHT][0].mean - box[EQUAL][0].mean)
-    assert gains[0] > 0.5 > gains[1]  # measured .81 and .12
+    assert gains[0] > 0.5 > gains[1]  # The measured gains are .81 and .12.

@@ -1,7 +1,7 @@
 """Chaudhuri, Sarwate and Sinha 2012, Figure 2 at alpha .1, in three readings.
 
-The numbers read off the paper's setting (spiked table, n 5,000, k 2, delta .05) are known to .03;
-see dpviz/papers/chaudhuri/figure2.py for the readings and the whole curve.
+The paper's two shares (spiked table, n 5,000, k 2, delta .05) are known to .03; see
+dpviz/papers/chaudhuri/figure2.py for the readings and the whole curve.
 """
 
 from __future__ import annotations
@@ -22,39 +22,38 @@ from dpviz.papers.chaudhuri.figure2 import (
 
 STATED = {DRAWN: (0.96, 0.72), CLIPPED: (0.94, 0.56), DIVIDED: (0.63, 0.28)}
 WITHIN = 0.03
-# Draws are so many that six standard errors (two-sided 2e-9) fit between the farthest mean seen in
-# other runs and the .03. Divided PPCA: std .121 and .020 from the stated, so 6 * .121/sqrt(6000) =
-# .0094 of the .010 left. The others: std at most .12 and .010 off, 6 * .12/sqrt(1500) = .019 of
-# .020 left.
+# Six standard errors (two-sided 2e-9) must fit between the farthest mean in other runs and the
+# limit of .03. Divided PPCA has std .121 and .010 left, so 6 * .121/sqrt(6000) = .0094 fits. The
+# other readings have std at most .12 and .020 left, so 6 * .12/sqrt(1500) = .019 fits.
 DRAWS = {DRAWN: 1_500, CLIPPED: 1_500, DIVIDED: 6_000}
 
 
 @pytest.mark.parametrize("reading", STATED)
 def test_share_of_the_optimum(reading: str) -> None:
-    measured = reading_of(load("spiked"), reading)
-    found = tuple(
-        float(shares(measured, mechanism, 0.1, DRAWS[reading], seed=0).mean())
+    moment = reading_of(load("spiked"), reading)
+    shares_of_both = tuple(
+        float(shares(moment, mechanism, 0.1, DRAWS[reading], seed=0).mean())
         for mechanism in (PPCA, SULQ)
     )
-    assert found == pytest.approx(STATED[reading], abs=WITHIN)
-    # The control: the right reading matters, for no other one's numbers fit.
-    for other, stated in STATED.items():
-        fits = found == pytest.approx(stated, abs=WITHIN)
+    assert shares_of_both == pytest.approx(STATED[reading], abs=WITHIN)
+    # Control: the printed numbers of any other reading of the paper do not fit this reading.
+    for other, share in STATED.items():
+        fits = shares_of_both == pytest.approx(share, abs=WITHIN)
         assert fits == (other == reading), other
 
 
 def test_the_readings_differ_in_the_rows_alone() -> None:
     table = load("spiked")
     norms = np.linalg.norm(table.rows, axis=1)
-    drawn, clipped, divided, unit = (
+    drawn_rows, clip, division, unit = (
         reading_of(table, reading) for reading in (DRAWN, CLIPPED, DIVIDED, UNIT)
     )
-    # The mean squared norm, in the units of the rows.
-    assert drawn.moment.total == pytest.approx(np.mean(norms**2), rel=1e-12)
-    assert clipped.moment.total == pytest.approx(np.mean(np.minimum(norms, 1) ** 2), rel=1e-12)
-    assert divided.moment.total == pytest.approx(np.mean((norms / norms.max()) ** 2), rel=1e-12)
+    # Compare each second moment's total with the mean squared norm, in the units of the rows.
+    assert drawn_rows.moment.total == pytest.approx(np.mean(norms**2), rel=1e-12)
+    assert clip.moment.total == pytest.approx(np.mean(np.minimum(norms, 1) ** 2), rel=1e-12)
+    assert division.moment.total == pytest.approx(np.mean((norms / norms.max()) ** 2), rel=1e-12)
     assert unit.moment.total == pytest.approx(1.0, rel=1e-12)
-    assert clipped.bounded_rows == int((norms > 1).sum()) > 0
-    assert drawn.bounded_rows == divided.bounded_rows == 0
-    assert "not private" in drawn.notes[0]
+    assert clip.bounded_rows == int((norms > 1).sum()) > 0
+    assert drawn_rows.bounded_rows == division.bounded_rows == 0
+    assert "not private" in drawn_rows.notes[0]
     assert "not private" not in unit.notes[0]

@@ -1,4 +1,4 @@
-"""README's picture and the table of mechanisms tell one measure, beside its number of draws."""
+"""README's image and mechanism table report one measure and its number of repetitions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PAGE = (app_path().parent / "docs" / "mechanisms.md").read_text(encoding="utf-8"
 
 
 def test_rows_of_the_table_are_what_the_command_writes() -> None:
-    written = PAGE.partition(readme.START)[2].partition(readme.END)[0].strip().splitlines()
+    lines = PAGE.partition(readme.START)[2].partition(readme.END)[0].strip().splitlines()
     quick = ("gaussian", "wishart_difference", "laplace", "noisy_power_exact")
     header, rule, *rows = readme.table(quick).splitlines()
-    assert written[:2] == [header, rule]
+    assert lines[:2] == [header, rule]
     assert len(rows) == len(quick)
-    assert set(rows) < set(written)
+    assert set(rows) < set(lines)
     assert "recovery" in header
 
 

@@ -1,7 +1,7 @@
-"""Four mechanisms written a second time, from their laws, against what `compare` measures.
+"""Four mechanisms, implemented a second time from their laws, agree with `compare`.
 
-Nothing of dpviz is used on this side but the names of the built-in tables: scikit-learn gives the
-rows, NumPy the noise, SciPy the normal distribution.
+The second implementation uses nothing of dpviz but the names of the built-in tables. scikit-learn
+provides the rows, NumPy the noise, SciPy the normal distribution.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dpviz.simulation.compare import compare
 
 Array = NDArray[np.float64]
 TRIALS = 300
-# Two means differ by more than 6.1 standard errors once in 1e9 comparisons.
+# Two means of the same law differ by over 6.1 standard errors once in 1e9 comparisons.
 Z = 6.1
 
 LOADERS = {
@@ -44,7 +44,7 @@ def second_moment(table: str) -> tuple[Array, int]:
 
 @cache
 def gaussian_std(epsilon: float, delta: float, sensitivity: float) -> float:
-    """Solve the exact profile for the standard deviation."""
+    """Solve the exact Gaussian profile for the standard deviation."""
 
     def excess(log_std: float) -> float:
         mu = sensitivity / math.exp(log_std)
@@ -65,7 +65,7 @@ def mirrored(upper: Array) -> Array:
 def gaussian(rng: np.random.Generator, d: int, epsilon: float, delta: float, both: bool) -> Array:
     std = gaussian_std(epsilon, delta, math.sqrt(2) if both else 1.0)
     square = rng.normal(size=(d, d)) * std
-    return (square + square.T) / 2  # diagonal variance std^2, off-diagonal half of it
+    return (square + square.T) / 2  # Diagonal entries have variance std^2, others half of it.
 
 
 def analyze_gauss(
@@ -83,8 +83,8 @@ def wishart_difference(
     rng: np.random.Generator, d: int, epsilon: float, delta: float, both: bool
 ) -> Array:
     c = (1.0 if both else 0.5) / epsilon
-    left, right = rng.normal(scale=math.sqrt(c), size=(2, d + 1, d))
-    return left.T @ left - right.T @ right
+    one, right = rng.normal(scale=math.sqrt(c), size=(2, d + 1, d))
+    return one.T @ one - right.T @ right
 
 
 Noise = Callable[[np.random.Generator, int, float, float, bool], Array]
@@ -105,7 +105,7 @@ SETTINGS = [
 def shares(
     key: str, table: str, k: int, epsilon: float, relation: str, factor: float = 1.0
 ) -> Array:
-    """Return the captured share of the optimum of each draw; ``factor`` multiplies the noise."""
+    """Return each repetition's captured share of the optimum; ``factor`` multiplies the noise."""
     A, n = second_moment(table)
     d = len(A)
     best = np.sort(np.linalg.eigvalsh(A))[-k:].sum()
@@ -145,8 +145,8 @@ def test_captured_share_agrees(table: str, k: int, epsilon: float, relation: str
     for result in comparison.results:
         ours = result.metrics["captured_share"]
         theirs = shares(result.mechanism.key, table, k, epsilon, relation)
-        allowed = Z * math.hypot(error_of(ours), error_of(theirs)) + 1e-9
-        assert abs(ours.mean() - theirs.mean()) <= allowed, result.mechanism.key
+        room = Z * math.hypot(error_of(ours), error_of(theirs)) + 1e-9
+        assert abs(ours.mean() - theirs.mean()) <= room, result.mechanism.key
 
 
 @pytest.mark.parametrize(
@@ -154,6 +154,6 @@ def test_captured_share_agrees(table: str, k: int, epsilon: float, relation: str
     [("gaussian", 1.0), ("analyze_gauss", 1.0), ("laplace", 400.0), ("wishart_difference", 10.0)],
 )
 def test_twice_the_noise_is_seen(key: str, epsilon: float) -> None:
-    """The negative control, at a budget where the noise matters but does not hide everything."""
+    """Control: the test detects twice the noise if noise matters but does not hide everything."""
     right, wrong = (shares(key, "breast_cancer", 2, epsilon, "replace", f) for f in (1.0, 2.0))
     assert abs(right.mean() - wrong.mean()) > 2 * Z * math.hypot(error_of(right), error_of(wrong))

@@ -1,4 +1,4 @@
-"""Figures that were measured or computed once, by other hands, and must come out again."""
+"""dpviz reproduces figures that others measured or computed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpviz.accounting.gaussian import classical_std, delta_of
+from dpviz.accounting.sensitivity import frobenius
 from dpviz.cli import main
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
@@ -30,16 +32,16 @@ def digits() -> BoundedTable:
 
 
 def mean_of(key: str, metric: str, epsilon: float, k: int, trials: int) -> float:
-    prepared = digits()
-    problem = Problem(prepared.n, prepared.d, k, Relation.REPLACE, prepared.domain)
+    table = digits()
+    problem = Problem(table.n, table.d, k, Relation.REPLACE, table.domain)
     cell = Cell(parse_variant(key), problem, Budget(epsilon, 1e-4), 0, range(trials))
-    return float(run_cell(cell, prepared, [metric, "projection_distance"]).metrics[metric].mean())
+    return float(run_cell(cell, table, [metric, "projection_distance"]).metrics[metric].mean())
 
 
 def test_digits_as_the_command_line_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     """Share of the optimum at epsilon 1, delta 1e-4, k 2; the figures hold to within .03.
 
-    The figures are rounded to .01, and the standard error of 200 draws is at most .01.
+    The figures are rounded to .01, and the standard error of 200 repetitions is at most .01.
     """
     expected = {
         "laplace": 0.13,
@@ -52,13 +54,13 @@ def test_digits_as_the_command_line_prints_it(capsys: pytest.CaptureFixture[str]
         "non_private": 1.0,
     }
     words = "compare digits --epsilon 1 --delta 1e-4 --k 2 --trials 200 --format json"
-    # a mechanism's draws are its own, whatever it is compared with
-    asked = " ".join(f"--mechanism {key}" for key in expected)
-    assert main(f"{words} {asked}".split()) == 0
-    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert (printed["dataset"]["n"], printed["dataset"]["d"]) == (1797, 61)
+    # Mechanisms in one comparison do not share random numbers, so test them together.
+    flags = " ".join(f"--mechanism {key}" for key in expected)
+    assert main(f"{words} {flags}".split()) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (answer["dataset"]["n"], answer["dataset"]["d"]) == (1797, 61)
     share = {
-        row["mechanism"]: row["metrics"]["captured_share"]["mean"] for row in printed["results"]
+        row["mechanism"]: row["metrics"]["captured_share"]["mean"] for row in answer["results"]
     }
     assert share == pytest.approx(expected, abs=0.03)
 
@@ -107,34 +109,34 @@ def test_share_of_the_total_with_ten_components(key: str, epsilon: float, share:
     ],
 )
 def test_spectral_norms_at_100_dimensions(key: str, norm: float) -> None:
-    """Noise of nA at epsilon 1, delta 1e-6.
+    """Noise of nA at epsilon 1, delta 1e-6, has the expected mean spectral norm.
 
-    One draw spreads by about 2.5 % at d = 100; the mean of 60 by .3 %, so 3 % is several of them
-    on both sides of a figure that is itself a mean of draws.
+    At d = 100 one sample spreads by about 2.5 % and the mean of 60 by .3 %. So 3 % is several such
+    spreads on each side of a figure that is itself a mean of samples.
     """
     mechanism = parse_variant(key)
     assert isinstance(mechanism, AdditiveMechanism)
     scale = mechanism.calibrate(BALL_100, Budget(1.0, 1e-6)).scale * BALL_100.n
     noise = scale * mechanism.standard_noise(BALL_100, Draws.trials(1, key, range(60)))
-    measured = np.abs(np.linalg.eigvalsh(noise)).max(axis=1).mean()
-    assert measured == pytest.approx(norm, rel=0.03)
+    mean_norm = np.abs(np.linalg.eigvalsh(noise)).max(axis=1).mean()
+    assert mean_norm == pytest.approx(norm, rel=0.03)
 
 
 @pytest.mark.parametrize(
     ("key", "edge", "rel"),
     [
         ("laplace", 5.66 * 100**1.5, 1e-3),
-        ("laplace_tight", 2 * 100**1.5, 0.02),  # S1 is d/sqrt(2) + 1, not d/sqrt(2)
+        ("laplace_tight", 2 * 100**1.5, 0.02),  # The sensitivity is d/sqrt(2) + 1, hence 2 %.
         ("wishart_difference", 333.0, 1e-3),
         ("gaussian", 84.5, 0.01),
     ],
 )
 def test_noise_edges_at_100_dimensions(key: str, edge: float, rel: float) -> None:
     mechanism = parse_variant(key)
-    found = mechanism.spectrum_edges(mechanism.calibrate(BALL_100, Budget(1.0, 1e-6)))
-    assert found is not None
-    assert found[1] * BALL_100.n == pytest.approx(edge, rel=rel)
-    assert found[0] == -found[1]
+    edges = mechanism.spectrum_edges(mechanism.calibrate(BALL_100, Budget(1.0, 1e-6)))
+    assert edges is not None
+    assert edges[1] * BALL_100.n == pytest.approx(edge, rel=rel)
+    assert edges[0] == -edges[1]
 
 
 @pytest.mark.parametrize(
@@ -153,21 +155,23 @@ def test_delta_that_analyze_gauss_really_gives(
     for relation, expected in ((Relation.ZERO_OUT, zero_out), (Relation.REPLACE, replace)):
         problem = Problem(1_000, 10, 2, relation, Domain.ball(10))
         budget = Budget(epsilon, delta)
-        spent = mechanism.spent(problem, budget)
-        assert spent is not None
-        # Two printed digits: half of the last one is at most 5 %.
-        assert spent.delta_at_epsilon == pytest.approx(expected, rel=0.05)
+        loss = mechanism.spent(problem, budget)
+        mu = frobenius(problem) * problem.n / classical_std(budget)
+        assert delta_of(epsilon, mu) == pytest.approx(expected, rel=0.05)
+        assert loss is not None
+        # The expected value has two digits, and half of its last digit is at most 5 % of it.
+        assert loss.delta_at_epsilon == pytest.approx(expected, rel=0.05)
         verdict = mechanism.status(problem, budget).verdict
         assert verdict.fails == (expected > delta)
-        # promised for zero-out neighbours and epsilon below 1: not false on its own terms
+        # The claim is for zero-out and epsilon below 1, so it is out of scope here, not false.
         assert verdict.fails == (verdict is Verdict.OUT_OF_SCOPE)
 
 
 def test_epsilon_that_mod_sulq_really_spends_on_digits() -> None:
     problem = Problem(1797, 61, 2, Relation.REPLACE, Domain.ball(61))
-    spent = parse_variant("mod_sulq").spent(problem, Budget(1.0, 1e-4))
-    assert spent is not None
-    assert spent.epsilon == pytest.approx(0.0064, abs=5e-5)
+    loss = parse_variant("mod_sulq").spent(problem, Budget(1.0, 1e-4))
+    assert loss is not None
+    assert loss.epsilon == pytest.approx(0.0064, abs=5e-5)
 
 
 def test_laplace_asks_for_up_to_2_8_times_too_much() -> None:
@@ -182,5 +186,5 @@ def test_wishart_evidence_states_the_probability(epsilon: float, seen: float) ->
     problem = Problem(1_000, 10, 2, Relation.REPLACE, Domain.ball(10))
     status = parse_variant("wishart").status(problem, Budget(epsilon))
     assert status.verdict is Verdict.REFUTED
-    stated = float(status.evidence.partition("= ")[2].partition(",")[0])
-    assert stated == pytest.approx(seen, abs=6e-4)
+    probability = float(status.evidence.partition("= ")[2].partition(",")[0])
+    assert probability == pytest.approx(seen, abs=6e-4)

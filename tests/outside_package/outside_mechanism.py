@@ -1,4 +1,4 @@
-"""A mechanism that another package ships, by what authors may import alone."""
+"""A mechanism from another package, which uses only the interface for authors."""
 
 from typing import Any
 

@@ -22,43 +22,43 @@ from dpviz.simulation.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_DATA = "DPVIZ_DATA names no folder or address with the raw files"
-# Public files that the folder of raw files does not hold either; their parts are tested with
-# made-up tables of the same form.
+# These public files are missing even in the usual folder of raw files; tests use synthetic tables
+# of the same form instead.
 NEVER_THERE = frozenset({"census", "localization", "secom", "covertype", "musk2"})
 
 
 def as_draws(found: Mapping[Point, ArrayLike]) -> Measurements:
-    """Return what a look at a statement gives, as draws: a number stands for one."""
+    """Return measured values as repetitions; a single number counts as one repetition."""
     each = {point: np.array(values, dtype=float, ndmin=1) for point, values in found.items()}
     return Measurements(each)
 
 
 def draws_at(found: Measurements, *point: str | float) -> FloatArray:
-    """Return the draws at a point: panel, series, quantity, and x where it has one."""
+    """Return the repetitions at a point: panel, series, quantity, and x if it has one."""
     return found.draws[Point(*point)]
 
 
 def mean_at(found: Measurements, *point: str | float) -> Mean:
-    """Return the mean of the draws at a point."""
+    """Return the mean of the repetitions at a point."""
     return Mean.of(draws_at(found, *point))
 
 
 def draws_along(found: Measurements, *line: str) -> dict[float, FloatArray]:
-    """Return the draws along the axis of a panel, series and quantity."""
+    """Return the repetitions along the axis of a panel, series and quantity."""
     places = sorted(point.x for point in found if point[:3] == line and point.x is not None)
     return {x: draws_at(found, *line, x) for x in places}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _rows_are_read_once() -> Iterator[None]:
-    """Let two experiments share the rows they have in common: four seconds for half a million."""
+    """Let two experiments share common rows: reading half a million rows takes four seconds."""
 
     @lru_cache
     def read(key: str, as_paper: bool) -> UnitRows:
         return load_unit_rows(key, as_paper)
 
     def rows(key: str, as_paper: bool = True) -> UnitRows:
-        # most sets are the same table whether or not a paper counts the label among its features
+        # For most data sets, the table does not depend on whether the paper counts the label.
         return read(key, as_paper and remote.sets()[key].read_as_paper is not None)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -69,27 +69,27 @@ def _rows_are_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def store() -> Store:
-    """Return a store that all processes share, and the next run of the tests too.
+    """Return a store that all processes and later test runs share.
 
-    A part is kept by the digest of the core's source, of its experiment's measuring code, of its
-    data and of the libraries, so that only what a change can move is run again. One part of each
-    experiment is run again every time, and must give the kept bytes.
+    A part is stored by the digest of the core's source, of its experiment's measuring code, of its
+    data and of the libraries, so only parts that a change can affect run again. As a check, one
+    part of each experiment always runs again and must give the stored bytes.
     """
     return Store(ROOT / ".test-reports" / "experiments")
 
 
 @pytest.fixture(scope="session")
 def quick(store: Store) -> Callable[[str], Findings]:
-    """Return a function that runs an experiment's quick form, or skips for want of data."""
-    found: dict[str, Findings] = {}
+    """Return a function that runs an experiment's quick form, or skips if data are missing."""
+    results: dict[str, Findings] = {}
 
     def run(key: str) -> Findings:
-        if key not in found:
-            wanted = set(absent_data(experiment(key))) - NEVER_THERE
-            if wanted:
-                pytest.skip(f"{NO_DATA}: {', '.join(sorted(wanted))}")
-            found[key] = reproduce(experiment(key), Effort.QUICK, store=store)
-        return found[key]
+        if key not in results:
+            absent = set(absent_data(experiment(key))) - NEVER_THERE
+            if absent:
+                pytest.skip(f"{NO_DATA}: {', '.join(sorted(absent))}")
+            results[key] = reproduce(experiment(key), Effort.QUICK, store=store)
+        return results[key]
 
     return run
 

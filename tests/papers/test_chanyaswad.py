@@ -1,4 +1,4 @@
-"""Chanyaswad, Dytso, Poor and Mittal 2018: what must hold, and what their tables cannot show."""
+"""Chanyaswad, Dytso, Poor and Mittal 2018: proven claims hold, and the tables' limits are shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MVG = parse_variant("mvg_data")
 
 
 def raw(key: str) -> pytest.MarkDecorator:
-    """Return the mark that skips a test where a raw file is not at hand."""
+    """Return the mark that skips a test if a raw file is not available."""
     return pytest.mark.skipif(not remote.at_hand(key), reason=f"{NO_DATA}: {key}")
 
 
@@ -56,16 +56,16 @@ def test_pnr_is_the_ratio_of_determinants(seed: int, d: int) -> None:
 
 @given(st.integers(0, 10_000), st.integers(2, 5), st.floats(-3, 3))
 def test_max_pnr_maximises_it_at_its_own_budget(seed: int, d: int, log_total: float) -> None:
-    """Theorem 7: among all bases and precisions with the same sum of 1/sigma (the 1-norm)."""
+    """Theorem 7's optimum holds over all bases and precisions with equal sums of 1/sigma."""
     rng = np.random.default_rng(seed)
     total = math.exp(log_total)
     values, basis = np.sort(rng.exponential(1.0, d))[::-1] + 1e-3, orthonormal(rng, d)
     signal = (basis * values) @ basis.T
 
     def pnr(directions: FloatArray, precisions: FloatArray) -> float:
-        # No direction may have infinite noise: a share of 1e-9 instead of none costs next to it.
-        kept = np.maximum(precisions, 1e-9 * total)
-        return log_pnr(signal, (directions / (kept * total / kept.sum())) @ directions.T)
+        # A share of 0 means infinite noise in a direction; use 1e-9, which changes almost nothing.
+        floor = np.maximum(precisions, 1e-9 * total)
+        return log_pnr(signal, (directions / (floor * total / floor.sum())) @ directions.T)
 
     most = pnr(basis, water_filling(values, total))
     room = 1e-6 * (1 + most)
@@ -77,12 +77,12 @@ def test_max_pnr_maximises_it_at_its_own_budget(seed: int, d: int, log_total: fl
 
 
 def test_max_pnr_is_not_the_best_at_the_budget_that_the_mechanism_spends() -> None:
-    """The mechanism's budget is the 2-norm: there equal shares may beat Theorem 7's."""
+    """Under the mechanism's own budget, the 2-norm, equal shares may beat Theorem 7's shares."""
     values = np.array([1.0, 0.9, 0.8])
-    filled = water_filling(values, 0.01)  # all of a small budget goes to the first
+    water = water_filling(values, 0.01)  # The small budget all goes to the first direction.
     equal = np.ones(3)
-    gained = [np.log1p(values * 0.01 * x / np.linalg.norm(x)).sum() for x in (filled, equal)]
-    assert gained[1] > 1.4 * gained[0]
+    gains = [np.log1p(values * 0.01 * x / np.linalg.norm(x)).sum() for x in (water, equal)]
+    assert gains[1] > 1.4 * gains[0]
 
 
 # --- accounts and small helpers ---------------------------------------------------------------
@@ -101,19 +101,19 @@ def test_the_exact_account_keeps_the_shape_and_spends_the_budget(
 ) -> None:
     problem, budget = rows_problem(n, d, tau), Budget(1.0, 1 / n)
     assert isinstance(MVG, MvgData)
-    claimed, exact = (calibrated(MVG, problem, budget, account) for account in (CLAIMED, EXACT))
+    claim, exact = (calibrated(MVG, problem, budget, account) for account in (CLAIMED, EXACT))
     cost = spent(exact.parts, budget).epsilon
     assert 1 - 1e-6 < cost <= 1
-    assert spent(claimed.parts, budget).epsilon < 0.001
-    ratios = MVG.shape(claimed, None)[0] / MVG.shape(exact, None)[0]
+    assert spent(claim.parts, budget).epsilon < 0.001
+    ratios = MVG.shape(claim, None)[0] / MVG.shape(exact, None)[0]
     assert np.ptp(ratios) <= 1e-9 * ratios.max()
-    # By hand: on the box mu^2 = 4 sum 1/sigma_j, and 1/sigma_j = sqrt(theta_j P).
+    # Calculated by hand: mu^2 = 4 sum 1/sigma_j on the box, and 1/sigma_j = sqrt(theta_j P).
     mu = 2 * math.sqrt((1 / MVG.shape(exact, None)[0]).sum())
     assert mu == pytest.approx(exact.parts[0].mu, rel=1e-9)
 
 
 def test_the_published_budget_by_hand() -> None:
-    """Theorem 2 and Algorithm 1 for Liver, written out."""
+    """Theorem 2 and Algorithm 1 for Liver match a calculation by hand."""
     n, d, delta = 248, 6, 1 / 248
     h, half = sum(1 / i for i in range(1, d + 1)), sum(i**-0.5 for i in range(1, d + 1))
     s2, gamma = 2 * math.sqrt(d), math.sqrt(d * n)
@@ -122,7 +122,7 @@ def test_the_published_budget_by_hand() -> None:
     beta = 2 * (d * n) ** 0.25 * tail * h * s2
     bound = (-beta + math.sqrt(beta**2 + 8 * alpha)) ** 2 / (4 * alpha**2)
     calibration = MVG.calibrate(rows_problem(n, d, None), Budget(1.0, delta))
-    # The textbook form cancels eight digits.
+    # Allow 1e-4: the textbook formula loses eight digits when it subtracts near-equal numbers.
     assert calibration.values["bound"] == pytest.approx(bound, rel=1e-4)
     assert calibration.values["precision"] == pytest.approx(bound**2 / n, rel=1e-4)
     assert calibration.scale == pytest.approx(7.779e5, rel=1e-3)
@@ -136,12 +136,12 @@ def test_what_cannot_be_measured_is_said(key: str) -> None:
     info = experiment(key).info
     text = " ".join((*info.cautions, *info.choices))
     assert "looking at the private data" in text
-    unmeasured = {said.printed for said in experiment(key).said if said.needs}
-    wanted = {
+    printed_numbers = {said.printed for said in experiment(key).said if said.needs}
+    numbers = {
         "mvg_table3": {"0.02202 ± 0.00721"},
         "mvg_table5": {"0.07223 ± 0.00211"},
     }.get(key, set())
-    assert wanted <= unmeasured
+    assert numbers <= printed_numbers
 
 
 # --- Table 4: MovementAAL ---------------------------------------------------------------------
@@ -149,17 +149,17 @@ def test_what_cannot_be_measured_is_said(key: str) -> None:
 
 @raw(movement.DATA)
 def test_movement_gives_the_numbers_of_a_second_implementation() -> None:
-    """Figures computed before, and by other code (best of equal shares and binary, two digits).
+    """Figures computed by other code (best of equal shares and binary, two digits) are reproduced.
 
-    The std of a draw's loss is at most .17 (measured .12 to .16), so means of
-    2,000 draws have standard errors of at most .0038; four of them and the
-    rounding of the figures to two or three digits are .02. Theorems 2 and 3 are .09 apart.
+    A release's loss has a std of at most .17 (measured .12 to .16), so means of 2,000 releases have
+    standard errors of at most .0038. Four standard errors and the figures' rounding to two or three
+    digits are .02. Theorems 2 and 3 are .09 apart.
     """
     data = movement.Movement.load(first=False)
     assert data.n == 13_197
     assert data.half == pytest.approx(1.159, abs=5e-4)
     values = np.linalg.eigvalsh(data.A)
-    assert values[-1] - values.mean() == pytest.approx(0.400, abs=0.002)  # a random direction
+    assert values[-1] - values.mean() == pytest.approx(0.400, abs=0.002)
     expected = {
         (table4.THEOREM_2, data.half): 0.393,
         (table4.THEOREM_3, data.half): 0.301,
@@ -174,8 +174,8 @@ def test_movement_gives_the_numbers_of_a_second_implementation() -> None:
         loss = data.loss(release.components[:, :, 0])
         assert loss.mean() == pytest.approx(mean, abs=0.02), (mechanism.text, half)
         if half == 1.0:
-            left = data.loss(np.linalg.svd(release.raw)[0][:, :, 0])
-            assert left.mean() == pytest.approx(singular[mechanism], abs=0.02), mechanism.text
+            losses = data.loss(np.linalg.svd(release.raw)[0][:, :, 0])
+            assert losses.mean() == pytest.approx(singular[mechanism], abs=0.02), mechanism.text
     exact = data.outcome(parse_variant("gaussian"), 1.0, 200, 0).release
     assert data.loss(exact.components[:, :, 0]).mean() == pytest.approx(1e-5, rel=0.3)
 
@@ -191,7 +191,7 @@ def test_movement_gives_the_numbers_of_a_second_implementation() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_allocation_on_the_two_norm_budget(seed: int) -> None:
-    """No random allocation of the same 2-norm has a larger PNR, and the budget is spent."""
+    """No random allocation of the same 2-norm has a larger PNR; the best uses the whole budget."""
     rng = np.random.default_rng(seed)
     gains, total = np.exp(rng.uniform(-2, 2, 6)), float(np.exp(rng.uniform(-3, 3)))
     best = theorems._two_norm(gains, total)

@@ -1,7 +1,7 @@
-"""Chaudhuri, Sarwate and Sinha 2012, section 4, redone in its quick form.
+"""Chaudhuri, Sarwate and Sinha 2012, section 4, reproduced in quick form.
 
-Figure 1 and Table 1 on kddcup99 and insurance, which need their raw files; the code paths of
-census and localization on made-up tables; Figure 2 in its four readings.
+The tests use kddcup99 and insurance for Figure 1 and Table 1, which need raw files, and synthetic
+tables for the code paths of census and localization. Figure 2 has four readings.
 """
 
 from __future__ import annotations
@@ -52,12 +52,11 @@ GAUSSIAN, DIFFERENCE = ADDED
 
 
 def tail_loss(n: int, d: int, k: int, alpha: float) -> float:
-    """Return how far below exact PCA's q_F that of PPCA is on average for large n alpha.
+    """Return the loss of PPCA's mean q_F against exact PCA's, for large n alpha.
 
-    Near its mode the density exp((n alpha/2) q_F) lets each of the k (d - k)
-    rotations of a kept direction towards another one vary as a Gaussian with
-    variance 1/(n alpha gap). Such an angle costs gap times its square:
-    1/(n alpha) on average for each, whatever the spectrum.
+    Near its mode the density exp((n alpha/2) q_F) lets each of the k (d - k) rotations of a kept
+    direction towards another direction vary as a Gaussian with variance 1/(n alpha gap). Such an
+    angle lowers q_F by gap times its square: on average by 1/(n alpha), whatever the spectrum.
     """
     return k * (d - k) / (n * alpha)
 
@@ -65,13 +64,13 @@ def tail_loss(n: int, d: int, k: int, alpha: float) -> float:
 def measured_on(
     experiment: Experiment, data: str, shared: object, mechanisms: Sequence[Mechanism]
 ) -> Measurements:
-    """Return what the quick parts of one data set and some mechanisms find."""
+    """Return the measurements of the quick parts for one data set and some mechanisms."""
     texts = {"", *(mechanism.text for mechanism in mechanisms)}
-    found = Measurements()
+    points = Measurements()
     for part in experiment.parts(Effort.QUICK):
         if part.data == data and part.mechanism in texts:
-            found.add(experiment.run(part, shared, 0))
-    return found
+            points.add(experiment.run(part, shared, 0))
+    return points
 
 
 # ---- rows --------------------------------------------------------------------------------------
@@ -91,19 +90,19 @@ def made_up(n: int, d: int, labels: np.ndarray | None = None, name: str = "made 
 def test_unit_rows_are_the_table_s_scaled_by_hand() -> None:
     table = made_up(500, 12)
     constant = np.column_stack([table.rows, np.full(500, 7.0)])
-    found = unit_rows(Table("made up", constant, (*table.columns, "constant")))
-    assert found.columns == table.columns
-    assert found.n == 500
-    assert found.d == 12
+    rows = unit_rows(Table("made up", constant, (*table.columns, "constant")))
+    assert rows.columns == table.columns
+    assert rows.n == 500
+    assert rows.d == 12
     low, high = table.rows.min(axis=0), table.rows.max(axis=0)
     dense = (table.rows - low) / (high - low)
     dense /= np.linalg.norm(dense, axis=1).max()
-    assert isinstance(found.rows, sparse.csr_array)
-    assert found.rows.toarray() == pytest.approx(dense, abs=1e-15)
-    # No row is longer than 1, and one is 1 long: the bound is not loose.
-    norms = np.linalg.norm(found.rows.toarray(), axis=1)
+    assert isinstance(rows.rows, sparse.csr_array)
+    assert rows.rows.toarray() == pytest.approx(dense, abs=1e-15)
+    # The bound on the rows is attained: no row is longer than 1, and one row has length 1.
+    norms = np.linalg.norm(rows.rows.toarray(), axis=1)
     assert norms.max() == pytest.approx(1, abs=1e-12)
-    assert pytest.approx(dense.T @ dense / 500, abs=1e-14) == found.moment.A
+    assert pytest.approx(dense.T @ dense / 500, abs=1e-14) == rows.moment.A
 
 
 def test_prefixes_are_the_moments_of_the_first_rows() -> None:
@@ -117,7 +116,7 @@ def test_prefixes_are_the_moments_of_the_first_rows() -> None:
         first = dense[order[:size]]
         assert moment.n == size
         assert pytest.approx(first.T @ first / size, abs=1e-14) == moment.A
-        # The control: other rows have another moment.
+        # Control: different rows have a different second moment.
         if size < 500:
             last = dense[order[-size:]]
             assert pytest.approx(last.T @ last / size, abs=1e-6) != moment.A
@@ -128,11 +127,11 @@ def test_ppca_s_loss_for_large_n_is_the_number_of_rotations_over_n_alpha() -> No
     rows = unit_rows(made_up(500, 6))
     n, k, size = 10_000_000, 2, 2_000
     moment = SecondMoment(np.diag(values), n)
-    measured = replace(rows.measured(moment), reference=moment)
-    outcome = evaluate(Cell(PPCA, rows.problem(n, k), BUDGET, 0, range(size)), measured)
+    moments = replace(rows.measured(moment), reference=moment)
+    outcome = evaluate(Cell(PPCA, rows.problem(n, k), BUDGET, 0, range(size)), moments)
     loss = values[:k].sum() - outcome.captured_each.sum(axis=1)
-    # Six standard errors, two-sided 2e-9; about 7 % of the limit. What the limit leaves out is of
-    # the order of 1/(n alpha gap) of it, at most 1e-5.
+    # Six standard errors (two-sided 2e-9) are about 7 % of the limit value. The limit value itself
+    # has a relative error of order 1/(n alpha gap), at most 1e-5.
     error = 6 * loss.std(ddof=1) / np.sqrt(size)
     limit = tail_loss(n, 6, k, ALPHA)
     assert limit == 8 / 1e6
@@ -147,17 +146,17 @@ FIGURE, TABLE = ChaudhuriFigure1(), ChaudhuriTable1()
 
 @pytest.fixture(scope="module")
 def figure1(quick: Callable[[str], Findings]) -> Measurements:
-    """What the quick form of Figure 1 finds on insurance and kddcup99."""
+    """Measurements of Figure 1's quick form on insurance and kddcup99."""
     return quick("chaudhuri_figure1").found
 
 
 @pytest.fixture(scope="module")
 def table1(quick: Callable[[str], Findings]) -> Measurements:
-    """What the quick form of Table 1 finds on kddcup99."""
+    """Measurements of Table 1's quick form on kddcup99."""
     return quick("chaudhuri_table1").found
 
 
-# q_F of exact PCA: the preparation decides it. The printed axes are marked up to .6 and .5.
+# The data preparation decides q_F of exact PCA. The printed axes end at the marks .6 and .5.
 @pytest.mark.parametrize(("key", "stated"), [("kddcup99", 0.6655), ("insurance", 0.4941)])
 def test_exact_pca_is_at_the_top_of_the_printed_axis(
     figure1: Measurements, key: str, stated: float
@@ -175,10 +174,10 @@ def test_gaussian_noise_under_the_same_claim_keeps_what_mod_sulq_loses(
         mean_at(figure1, key, mechanism.label, UTILITY, n)
         for mechanism in (NON_PRIVATE, GAUSSIAN, PPCA, DIFFERENCE, RANDOM)
     )
-    assert gaussian.value > 0.85 * exact.value  # .87 on insurance, above .999 on kddcup99
+    assert gaussian.value > 0.85 * exact.value  # The ratio is .87 (insurance) or >.999 (kddcup99).
     assert gaussian.value > ppca.value
     assert difference.value - floor.value > 6 * np.hypot(difference.se, floor.se)
-    # MOD-SULQ's delta covers all of its loss, with two orders of magnitude to spare.
+    # MOD-SULQ's delta is two orders of magnitude larger than its whole privacy loss requires.
     assert draws_at(figure1, key, SULQ.label, SPENT)[0] == 0
     assert 0 < draws_at(figure1, key, SULQ.label, ADVANTAGE)[0] < 2e-4
 
@@ -195,16 +194,16 @@ def test_ppca_on_kddcup99_is_in_the_range_of_its_limit(figure1: Measurements) ->
 @pytest.mark.parametrize("key", ["insurance", "kddcup99"])
 def test_chains_have_forgotten_their_starts(figure1: Measurements, key: str) -> None:
     first, last = (draws_at(figure1, key, PPCA.label, gap)[0] for gap in (FIRST_GAP, LAST_GAP))
-    assert first > 30  # the starts were far apart
-    # Student's t of two groups of three (4 degrees of freedom): beyond 13 with probability 2e-4.
+    assert first > 30  # The Markov chains started far apart.
+    # Student's t of two groups of three (4 degrees of freedom) exceeds 13 with probability 2e-4.
     assert abs(last) < 13
 
 
 def test_svm_finds_a_direction_and_nothing_in_noise() -> None:
     rng = generator(0, "test", "chaudhuri", "svm")
     points, target = rng.normal(size=(4_000, 100)), rng.random(4_000) < 0.3
-    # 400 rows in 100 dimensions can be told apart almost at will where they train and not where
-    # they do not: 70 % is the larger class, and six standard errors of 3,600 test rows are .046.
+    # In 100 dimensions, 400 training rows are almost always separable, but test rows are not. The
+    # larger class has a 70 % share, and six standard errors of 3,600 test rows are .046.
     assert accuracy(points, target) < 0.7 + 0.046
     points[:, 1] += 6 * target
     assert accuracy(points, target) > 0.98
@@ -215,7 +214,7 @@ def test_svm_finds_a_direction_and_nothing_in_noise() -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Made-up tables in place of the two sets that few have, with smaller samples."""
+    """Replace the two data sets that few readers have by smaller synthetic tables."""
     sizes = {
         key: replace(DATA_SETS[key], n=2_000, sizes=(500, 1_000, 2_000))
         for key in ("census", "localization")
@@ -234,45 +233,45 @@ def small(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("key", "mechanisms"),
-    # Chains at d = 513 take ten seconds; those of localization are the same code.
+    # Markov chains at d = 513 take ten seconds, so omit them; localization runs the same code.
     [("census", (NON_PRIVATE, SULQ, RANDOM, *ADDED)), ("localization", (*STUDIED, *ADDED))],
 )
 def test_figure_1_on_a_made_up_table(
     small: dict[str, int], key: str, mechanisms: tuple[Mechanism, ...]
 ) -> None:
-    found = measured_on(FIGURE, key, FIGURE.shared(key), mechanisms)
-    assert draws_at(found, key, "", FEATURES)[0] == small[key]
+    points = measured_on(FIGURE, key, FIGURE.shared(key), mechanisms)
+    assert draws_at(points, key, "", FEATURES)[0] == small[key]
     for mechanism in mechanisms:
-        assert list(draws_along(found, key, mechanism.label, UTILITY)) == [500, 2_000]
-    # The floor is known: the mean over uniform subspaces is k/d of the trace.
+        assert list(draws_along(points, key, mechanism.label, UTILITY)) == [500, 2_000]
+    # The expected floor is exact: uniform random subspaces keep on average k/d of the trace.
     moment = FIGURE.shared(key).rows.moment
-    floor = mean_at(found, key, RANDOM.label, UTILITY, 500)
+    floor = mean_at(points, key, RANDOM.label, UTILITY, 500)
     expected = DATA_SETS[key].k / small[key] * moment.total
     assert floor.value == pytest.approx(expected, abs=6 * floor.se)
 
 
 def test_table_1_on_a_made_up_table(small: dict[str, int]) -> None:
-    found = measured_on(TABLE, "localization", TABLE.shared("localization"), (*STUDIED, *ADDED))
+    points = measured_on(TABLE, "localization", TABLE.shared("localization"), (*STUDIED, *ADDED))
     for panel in ("localization", "localization without the activity"):
         for mechanism in (*STUDIED, *ADDED):
-            # Nothing tells the labels: one row in twenty falls.
-            values = draws_at(found, panel, mechanism.label, ACCURACY)
+            # No feature predicts the labels, so accuracy is the share of non-falls: 19 in 20.
+            values = draws_at(points, panel, mechanism.label, ACCURACY)
             assert values == pytest.approx(95, abs=2.5)
-    assert draws_at(found, "localization", "", MAJORITY)[0] == pytest.approx(95)
+    assert draws_at(points, "localization", "", MAJORITY)[0] == pytest.approx(95)
 
 
 # ---- Figure 2 ----------------------------------------------------------------------------------
 
 
 def test_figure_1_draws_are_those_of_their_seed(small: dict[str, int]) -> None:
-    shared = FIGURE.shared("localization")
+    data = FIGURE.shared("localization")
     part = next(
         part
         for part in FIGURE.parts(Effort.QUICK)
         if part.data == "localization" and part.mechanism == SULQ.text
     )
-    one, again, other = (FIGURE.run(part, shared, seed) for seed in (0, 0, 1))
-    for n in (500, 2_000):  # 2,000 is the whole table, whose moment no permutation changes
+    one, again, other = (FIGURE.run(part, data, seed) for seed in (0, 0, 1))
+    for n in (500, 2_000):  # With n = 2,000, a subset is the whole table, only reordered.
         point = Point("localization", SULQ.label, UTILITY, n)
         assert np.array_equal(one.draws[point], again.draws[point])
         assert not np.allclose(one.draws[point], other.draws[point], rtol=1e-3)

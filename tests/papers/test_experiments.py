@@ -1,4 +1,4 @@
-"""What every experiment must do, whichever paper it is from."""
+"""Rules for every experiment of any paper."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ DOCS = app_path().parent / "docs"
 WITHOUT_CLAIMS = {
     "jiang_sample_growth", "chaudhuri_standin", "chaudhuri_what_was_run", "mvg_what_was_run",
 }  # fmt: skip
-"""What these measure is judged at other experiments."""
+"""Experiments whose measurements also serve other experiments."""
 
-# by the scope all tests of an experiment come one after the other, so mostly in one process, which
-# does its quick run once; another process would find it in the store
+# Run all tests of an experiment in a row: mostly the same process runs them and does the quick run
+# once. Any second process finds the run in the store.
 pytestmark = pytest.mark.parametrize("key", KEYS, scope="module")
 
 
@@ -43,30 +43,30 @@ def test_parts_are_named_and_their_data_is_known(key: str) -> None:
 
 
 def test_a_quick_run_measures_everything_it_draws(key: str, quick: Quick) -> None:
-    found = quick(key)
-    assert found.complete
-    assert set(found.absent) <= NEVER_THERE
-    for values in found.found.draws.values():
+    result = quick(key)
+    assert result.complete
+    assert set(result.absent) <= NEVER_THERE
+    for values in result.found.draws.values():
         assert len(values)
         assert np.isfinite(values).all()
     charts = experiment(key).charts()
-    assert [chart.name for chart in drawn(found)] == [chart.name for chart in charts]
+    assert [chart.name for chart in drawn(result)] == [chart.name for chart in charts]
     for chart in charts:
-        measured = {
+        with_points = {
             point.series
-            for point in found.found
+            for point in result.found
             if point.quantity == chart.quantity and point.x is not None
         }
         names = [series.name for series in chart.series]
-        assert set(names) == measured
+        assert set(names) == with_points
         assert len(set(names)) == len(names)
         assert {series.key for series in chart.series} <= {"", *all_mechanisms()}
 
 
 def test_every_claim_has_one_answer_a_reason_and_lines(key: str, quick: Quick) -> None:
-    found = quick(key)
-    text = markdown(found)
-    for claim in found.claims:
+    result = quick(key)
+    text = markdown(result)
+    for claim in result.claims:
         assert claim.answer is not ClaimAnswer.PENDING
         assert claim.place
         assert claim.reason.endswith(".")
@@ -74,21 +74,21 @@ def test_every_claim_has_one_answer_a_reason_and_lines(key: str, quick: Quick) -
         assert f"**{claim.answer}**. {claim.reason}".replace("|", "\\|") in text
         if claim.answer is not ClaimAnswer.NOT_HERE:
             assert claim.measured, claim
-    named = [(claim.place, claim.item) for claim in found.claims]
-    assert len(set(named)) == len(named)
-    assert bool(found.claims) == (key not in WITHOUT_CLAIMS)
-    assert found.experiment.info.paper in PAPERS
-    for line in found.lines:
+    places = [(claim.place, claim.item) for claim in result.claims]
+    assert len(set(places)) == len(places)
+    assert bool(result.claims) == (key not in WITHOUT_CLAIMS)
+    assert result.experiment.info.paper in PAPERS
+    for line in result.lines:
         assert line.agreement is not Agreement.PENDING
         if line.agreement in (Agreement.AGREES, Agreement.DIFFERS):
             assert line.reported
             assert line.measured
-    assert len(lines_table(found)) == len(found.lines)
-    # before anything is measured nothing is answered
-    start = Findings(found.experiment, Effort.QUICK, 0, Measurements(), found.absent, False)
+    assert len(lines_table(result)) == len(result.lines)
+    # Before any measurement, a claim has no answer.
+    start = Findings(result.experiment, Effort.QUICK, 0, Measurements(), result.absent, False)
     for claim in start.claims:
         assert claim.answer in (ClaimAnswer.PENDING, ClaimAnswer.NOT_HERE), claim
-    assert len(start.claims) == len(found.claims)
+    assert len(start.claims) == len(result.claims)
 
 
 def test_claims_can_be_answered_at_every_moment_of_a_run(key: str, quick: Quick) -> None:
@@ -108,7 +108,7 @@ def test_a_second_run_computes_nothing_and_one_part_gives_the_same_bytes(
     again = next(work(experiment(key), Effort.QUICK, store=store))
     assert again.progress.reused == again.progress.total
     assert again.reproduction.complete
-    timed = experiment(key).timed  # times differ from run to run, and nothing else may
+    timed_keys = experiment(key).timed  # Only measured times may differ between two runs.
     for point, values in first.found.draws.items():
         np.testing.assert_array_equal(again.reproduction.found.draws[point], values)
     part = next(
@@ -118,7 +118,7 @@ def test_a_second_run_computes_nothing_and_one_part_gives_the_same_bytes(
     other = PartJob(key, part, 1, "").run()
     mine, theirs = Measurements.from_arrays(arrays), Measurements.from_arrays(other)
     for point, values in mine.draws.items():
-        if point.quantity not in timed:
+        if point.quantity not in timed_keys:
             np.testing.assert_array_equal(first.found.draws[point][: len(values)], values)
     assert list(mine.draws) == list(theirs.draws)
 
@@ -128,15 +128,15 @@ def test_without_data_nothing_is_replaced_in_silence(key: str) -> None:
     item = experiment(key)
     step = next(work(item, Effort.QUICK))
     assert step.reproduction.absent == item.data()
-    generated = [part for part in item.parts(Effort.QUICK) if not part.data]
-    assert step.progress.total == len(generated)
-    if not generated:
+    parts = [part for part in item.parts(Effort.QUICK) if not part.data]
+    assert step.progress.total == len(parts)
+    if not parts:
         for claim in step.reproduction.claims:
-            # what public facts decide for every table, or for tables of the same facts, says so
-            decided = "every table" in claim.reason or "stand in" in claim.measured
+            # If public facts decide a claim, its text names their tables: all, or those with facts.
+            certain = "every table" in claim.reason or "stand in" in claim.measured
             for line in claim.lines:
                 if key in ("xu_figure3", "xu_figure4") and line.item.startswith("eta"):
-                    continue  # d alone bounds it: test_xu.py looks at the bound
-                assert decided or line.agreement in (Agreement.ABSENT, Agreement.NOT_MEASURED), line
+                    continue  # The bound on eta depends on d alone; see test_xu.py.
+                assert certain or line.agreement in (Agreement.ABSENT, Agreement.NOT_MEASURED), line
         for name in item.data():
             assert name in markdown(step.reproduction)

@@ -1,4 +1,4 @@
-"""Jiang, Xie and Zhang 2016: what their statements must show, and that the checks can fail."""
+"""Jiang, Xie and Zhang 2016: the statements' required results, and checks that can fail."""
 
 from __future__ import annotations
 
@@ -45,39 +45,39 @@ from tests.papers.conftest import as_draws, draws_along, draws_at, mean_at
 Quick = Callable[[str], Findings]
 
 
-# What is shared --------------------------------------------------------------
+# Shared helpers --------------------------------------------------------------
 
 
 def share_interval(met: np.ndarray) -> tuple[float, float]:
     """Return the exact 95 % interval of a probability (Clopper and Pearson 1934)."""
-    found = stats.binomtest(round(float(np.sum(met))), len(met)).proportion_ci(0.95, "exact")
-    return float(found.low), float(found.high)
+    interval = stats.binomtest(round(float(np.sum(met))), len(met)).proportion_ci(0.95, "exact")
+    return float(interval.low), float(interval.high)
 
 
 # Table 1 -----------------------------------------------------------------------
 
 
 def test_norms_at_d_400_reach_the_edges_of_their_limits(quick: Quick) -> None:
-    """The mean lies 0 to 2 % below the edge there; 20 draws know it to .5 %."""
-    found = quick("jiang_table1").found
+    """The mean is 0 to 2 % below the edge at d = 400; 20 releases determine it to within .5 %."""
+    points = quick("jiang_table1").found
     problem = Problem(1_000, 400, 1, Relation.REPLACE, Domain.ball(400))
     for mechanism in (*table1.STATED, *table1.ADDED):
         calibration = mechanism.calibrate(problem, Budget(1.0, 1e-6))
         edges = mechanism.spectrum_edges(calibration)
         assert edges is not None
-        mean = mean_at(found, "Table 1", mechanism.label, table1.NORM, 400.0)
+        mean = mean_at(points, "Table 1", mechanism.label, table1.NORM, 400.0)
         assert 0.965 < mean.value / (max(map(abs, edges)) * problem.n) < 1.01, mechanism.key
 
 
 def test_over_its_rate_only_the_wishart_falls_far(quick: Quick) -> None:
-    found = quick("jiang_table1").found
+    points = quick("jiang_table1").found
     first = {
         mechanism.label: float(
-            draws_along(found, "Table 1", mechanism.label, table1.OVER)[10.0].mean()
+            draws_along(points, "Table 1", mechanism.label, table1.OVER)[10.0].mean()
         )
         for mechanism in table1.STATED
     }
-    # d ln d over d: ln(400)/ln(10) = 2.6.
+    # The expected ratio of errors is d ln d to d: ln(400)/ln(10) = 2.6.
     assert first.pop("Wishart") == pytest.approx(2.6, rel=0.2)
     assert all(0.7 < value < 1.45 for value in first.values())
 
@@ -89,12 +89,12 @@ def test_over_its_rate_only_the_wishart_falls_far(quick: Quick) -> None:
 
 
 def test_the_worst_noise_comes_up_to_the_bound() -> None:
-    """At k = 1 and 2 ||W|| = u gap it turns by t with sin 2t = u."""
-    measured = prepare(load("spiked"), Settings(table="spiked"))
-    values = measured.moment.eigenvalues
+    """At k = 1 and 2 ||W|| = u gap, the worst noise turns the direction by t with sin 2t = u."""
+    table = prepare(load("spiked"), Settings(table="spiked"))
+    values = table.moment.eigenvalues
     gap = float(values[0] - values[1])
     u = np.array([0.01, 0.5, 0.9, 0.9999])
-    distances = theorem6._worst_distances(measured, 1, u * gap / 2, gap)
+    distances = theorem6._worst_distances(table, 1, u * gap / 2, gap)
     assert distances == pytest.approx(math.sqrt(2) * np.sin(np.arcsin(u) / 2), rel=1e-6)
     over = theorem6._over_bound(1, u * gap / 2, gap, distances)
     assert 0.98 < over[-1] <= 1
@@ -105,56 +105,56 @@ def test_the_worst_noise_comes_up_to_the_bound() -> None:
 
 
 def test_the_stated_n_is_enough_and_more_than_is_needed(quick: Quick) -> None:
-    found = quick("jiang_theorems7_8")
+    result = quick("jiang_theorems7_8")
     for table in theorems7_8.TABLES:
         for statement in STATEMENTS:
-            shares = draws_at(found.found, table, statement.name, theorems7_8.SHARE)
+            shares = draws_at(result.found, table, statement.name, theorems7_8.SHARE)
             assert share_interval(shares)[0] >= 1 - ETA
         for mechanism, statement in MAIN.items():
-            curve = draws_along(found.found, table, mechanism.label, theorems7_8.SHARE)
+            curve = draws_along(result.found, table, mechanism.label, theorems7_8.SHARE)
             assert curve[1 / 128].mean() < 0.5
-            high = draws_at(found.found, table, mechanism.label, theorems7_8.ENOUGH)
-            stated = draws_at(found.found, table, statement.name, theorems7_8.STATED)
-            assert high[0] < stated[0]
-        printed, ours = (
-            draws_at(found.found, table, statement.name, theorems7_8.STATED)
+            high = draws_at(result.found, table, mechanism.label, theorems7_8.ENOUGH)
+            n = draws_at(result.found, table, statement.name, theorems7_8.STATED)
+            assert high[0] < n[0]
+        n_paper, ours = (
+            draws_at(result.found, table, statement.name, theorems7_8.STATED)
             for statement in STATEMENTS[:2]
         )
-        # (1 - rho^2)/sqrt((1 - rho^2)/2) at rho = .9, but for rounding up.
-        assert ours[0] / printed[0] == pytest.approx(math.sqrt(2 * 0.19), rel=1e-3)
+        # Apart from rounding up, the ratio is (1 - rho^2)/sqrt((1 - rho^2)/2) at rho = .9.
+        assert ours[0] / n_paper[0] == pytest.approx(math.sqrt(2 * 0.19), rel=1e-3)
 
 
 def test_a_component_is_found_where_its_overlap_reaches_rho() -> None:
-    """At 600 people the overlap lies on both sides of .9; the eigenvectors are found anew."""
-    measured, n = prepare(load("wine"), settings_of("wine", 0)), 600
-    found = met(measured, WISHART, n, 60, seed=0)
+    """At 600 people, overlaps lie on both sides of .9; the test recomputes the eigenvectors."""
+    table, n = prepare(load("wine"), settings_of("wine", 0)), 600
+    hits = met(table, WISHART, n, 60, seed=0)
     first = _jiang._FIRST
     draws = Draws.trials(0, WISHART.key, range(first, first + 60))
-    noise = wishart(draws, measured.d, measured.d + 1) * (3 / (2 * n))
+    noise = wishart(draws, table.d, table.d + 1) * (3 / (2 * n))
     overlaps = [
-        abs(np.linalg.eigh(measured.moment.A + made)[1][:, -1] @ measured.moment.eigenvectors[:, 0])
+        abs(np.linalg.eigh(table.moment.A + made)[1][:, -1] @ table.moment.eigenvectors[:, 0])
         for made in noise
     ]
-    assert found.tolist() == [float(overlap >= RHO) for overlap in overlaps]
-    assert 5 < found.sum() < 58
+    assert hits.tolist() == [float(overlap >= RHO) for overlap in overlaps]
+    assert 5 < hits.sum() < 58
 
 
 def test_more_people_keep_the_second_moment() -> None:
-    measured = prepare(load("wine"), Settings(table="wine"))
-    for n in (50, 10_000):  # below and above the table's own 178
-        changed = with_people(measured, n)
-        assert changed.n == n
-        np.testing.assert_array_equal(changed.moment.A, measured.moment.A)
-        assert changed.reference is changed.moment
+    table = prepare(load("wine"), Settings(table="wine"))
+    for n in (50, 10_000):  # Test fewer and more than the table's 178 rows.
+        larger = with_people(table, n)
+        assert larger.n == n
+        np.testing.assert_array_equal(larger.moment.A, table.moment.A)
+        assert larger.reference is larger.moment
 
 
 def test_the_need_falls_with_the_gap_and_grows_with_d(quick: Quick) -> None:
-    found = quick("jiang_sample_growth").found
+    points = quick("jiang_sample_growth").found
     for mechanism in growth.MECHANISMS:
         powers = {}
         for axis, panel in growth.PANELS.items():
             few, enough = (
-                draws_along(found, panel, mechanism.label, what)
+                draws_along(points, panel, mechanism.label, what)
                 for what in (growth.FEW, growth.ENOUGH)
             )
             first, last = min(few), max(few)
@@ -163,7 +163,7 @@ def test_the_need_falls_with_the_gap_and_grows_with_d(quick: Quick) -> None:
                 float(np.log(few[last][0] / enough[first][0]) / span),
                 float(np.log(enough[last][0] / few[first][0]) / span),
             )
-        # Only n gap matters to additive noise; nearly so to PPCA.
+        # The error of additive noise depends only on the product n gap, and PPCA's error nearly so.
         low, high = powers[growth.BY_GAP]
         assert low <= -1 <= high
         assert powers[growth.BY_D][1] > 0.5
@@ -177,17 +177,17 @@ def _all(found: Findings, panel: str, series: str, quantity: str) -> Any:
 
 
 def test_the_excess_lies_between_0_and_twice_the_noise(quick: Quick) -> None:
-    """No matrix of rank k comes closer than lambda_(k+1); Theorem 9's inequality is the other."""
-    found = quick("jiang_theorems9_10")
+    """No rank-k matrix is closer than lambda_(k+1), the lower end; Theorem 9 gives the upper."""
+    result = quick("jiang_theorems9_10")
     for name in (*theorems9_10.SPECTRA, theorems9_10.BY_K):
         for mechanism in theorems9_10.MECHANISMS:
             if name == theorems9_10.BY_K and mechanism not in (WISHART, DIFFERENCE):
                 continue
-            over = _all(found, name, mechanism.label, theorems9_10.SHARE)
+            over = _all(result, name, mechanism.label, theorems9_10.SHARE)
             assert over.min() >= -1e-12
             assert over.max() <= 1
-    # Half of the inequality is false: the check can fail.
-    laplace = _all(found, theorems9_10.HARD, LAPLACE.label, theorems9_10.SHARE)
+    # Control: one measurement exceeds half of the bound, so the check of the bound can fail.
+    laplace = _all(result, theorems9_10.HARD, LAPLACE.label, theorems9_10.SHARE)
     assert laplace.max() > 0.5
 
 
@@ -195,14 +195,14 @@ def test_the_excess_lies_between_0_and_twice_the_noise(quick: Quick) -> None:
 
 
 def test_always_0_errs_beyond_d_over_epsilon_and_the_best_matrix_does_not() -> None:
-    (said,) = (said for said in said_of("jiang") if said.key == "theorem-10-printed")
+    (statement,) = (said for said in said_of("jiang") if said.key == "theorem-10-printed")
     always_0 = statements._zero(0, np.random.default_rng(0))
-    found = answer(said, Found.of(as_draws(always_0)))
-    assert found.answer is ClaimAnswer.NOT_REPRODUCED
+    claim = answer(statement, Found.of(as_draws(always_0)))
+    assert claim.answer is ClaimAnswer.NOT_REPRODUCED
     A = np.diag([70.0, 20.0, 10.0])
     best = np.diag([70.0, 0.0, 0.0])
     assert statements._beyond(A, np.zeros((3, 3)), 1, 2.0) == pytest.approx(50 / 1.5)
     assert statements._beyond(A, best, 1, 2.0) == pytest.approx(0.0)
     contrary = dict.fromkeys(always_0, np.array([statements._beyond(A, best, 1, 2.0)]))
-    found = answer(said, Found.of(as_draws(contrary)))
-    assert found.answer is ClaimAnswer.BOUND
+    claim = answer(statement, Found.of(as_draws(contrary)))
+    assert claim.answer is ClaimAnswer.BOUND

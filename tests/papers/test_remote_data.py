@@ -1,4 +1,4 @@
-"""The real raw files, served from ``DPVIZ_DATA`` over localhost and downloaded by the real code."""
+"""Raw files, served from ``DPVIZ_DATA`` over localhost and downloaded by the real code."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def site() -> Iterator[Site]:
     folder = Path(os.environ.get("DPVIZ_DATA", ""))
     if "DPVIZ_DATA" not in os.environ or not folder.is_dir():
         pytest.skip(NO_FOLDER)
-    with serve(Site(folder)) as served:
-        yield served
+    with serve(Site(folder)) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def cache(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return the folder of downloads, empty at first; the mirror is the server."""
+    """Return the folder of downloads, empty at first; the local mirror serves the files."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "platform", "linux")
@@ -47,7 +47,7 @@ def cache(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
 
 @pytest.fixture
 def table(request: pytest.FixtureRequest, cache: Path) -> Table:
-    """Return the downloaded table of the set that the test is about."""
+    """Return the downloaded table of the data set under test."""
     return remote.load(request.param)
 
 
@@ -58,22 +58,22 @@ def about(key: str) -> pytest.MarkDecorator:
 @pytest.mark.parametrize("key", SETS)
 def test_a_set_is_downloaded_verified_and_kept(key: str, site: Site, cache: Path) -> None:
     entry = SETS[key]
-    seen: list[tuple[int, int | None]] = []
-    folder = remote.fetch(key, lambda done, total: seen.append((done, total)))
+    steps: list[tuple[int, int | None]] = []
+    folder = remote.fetch(key, lambda done, total: steps.append((done, total)))
     assert folder == cache / entry.folder
-    assert sum(done == total for done, total in seen) >= len(entry.files)  # each to its end
+    assert sum(done == total for done, total in steps) >= len(entry.files)  # All files arrived.
     for file in entry.files:
         assert file.sha256 is not None
         assert matches(folder / file.name, file)
     beside = {
         file.name for one in SETS.values() if one.folder == entry.folder for file in one.files
     }
-    kept = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    assert {file.name for file in entry.files} <= kept <= beside
-    asked = len(site.asked)
+    files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert {file.name for file in entry.files} <= files <= beside
+    count = len(site.asked)
     assert remote.at_hand(key)
     assert remote.fetch(key) == folder
-    assert len(site.asked) == asked
+    assert len(site.asked) == count
     assert [path.name for path in cache.iterdir() if path.name.startswith(".")] == []
 
 
@@ -103,7 +103,7 @@ def test_what_the_mirror_lacks_is_said(key: str, site: Site, cache: Path) -> Non
 @about("kddcup99")
 def test_kddcup99(table: Table) -> None:
     assert table.rows.shape == (494_021, 118)
-    assert int((table.labels == "normal").sum()) == 97_278  # as the set's documentation counts
+    assert int((table.labels == "normal").sum()) == 97_278  # The documentation states this count.
     varying = table.rows.min(axis=0) < table.rows.max(axis=0)
     constant = [name for name, varies in zip(table.columns, varying, strict=True) if not varies]
     assert constant == ["num_outbound_cmds", "is_host_login"]
@@ -112,7 +112,7 @@ def test_kddcup99(table: Table) -> None:
         marks = [j for j, name in enumerate(table.columns) if name.startswith(f"{field} = ")]
         assert len(marks) == count
         assert (table.rows[::10, marks].sum(axis=1) == 1).all()
-    # The first line of the file: 0,tcp,http,SF,181,5450,...
+    # The first line of the file begins with 0,tcp,http,SF,181,5450.
     first = dict(zip(table.columns, table.rows[0].tolist(), strict=True))
     assert (first["src_bytes"], first["dst_bytes"], first["service = http"]) == (181, 5450, 1)
 
@@ -122,7 +122,7 @@ def test_insurance(table: Table) -> None:
     assert table.rows.shape == (9_822, 150)
     assert SETS["insurance"].paper_d == 150
     assert table.labels is not None
-    # The documentation: 348 of 5,822 training rows and 238 of 4,000 evaluation rows.
+    # The documentation counts 348 of 5,822 training rows and 238 of 4,000 evaluation rows.
     assert int(table.labels[:5_822].sum()) == 348
     assert int(table.labels[5_822:].sum()) == 238
     counts = {"MOSTYPE": 40, "MGEMOMV": 6, "MGEMLEEF": 6, "MOSHOOFD": 10, "MKOOPKLA": 8}
@@ -135,10 +135,10 @@ def test_insurance(table: Table) -> None:
 def test_movementaal(table: Table) -> None:
     assert table.rows.shape == (13_197, 4)
     assert np.abs(table.rows).max() == 1
-    # The first line of recording 1.
+    # These are the numbers in the first line of recording 1.
     assert table.rows[0].tolist() == [-0.90476, -0.48, 0.28571, 0.3]
-    centred = table.rows - table.rows.mean(axis=0)
-    assert round(float(np.abs(centred).max()), 3) == 1.159
+    deviations = table.rows - table.rows.mean(axis=0)
+    assert round(float(np.abs(deviations).max()), 3) == 1.159
 
 
 @about("cardiotocography")
@@ -166,9 +166,9 @@ def test_semeion(table: Table) -> None:
 
 
 def test_semeion_as_the_repository_has_it(cache: Path, tmp_path: Path) -> None:
-    """The repository's file has a blank and a carriage return at the end of every line.
+    """The repository's version of the file, with a blank and a CR on each line, is accepted.
 
-    Its digest, known from elsewhere, is met to the byte by putting them back.
+    Restoring the blank and the CR reproduces, byte for byte, a digest known from elsewhere.
     """
     entry = SETS["semeion"]
     lines = (remote.fetch("semeion") / "semeion.data").read_bytes().splitlines()
@@ -176,7 +176,7 @@ def test_semeion_as_the_repository_has_it(cache: Path, tmp_path: Path) -> None:
     path.write_bytes(b"".join(line.rstrip() + b" \r\n" for line in lines))
     (file,) = entry.files
     assert matches(path, file)
-    assert matches(path, remote.File(file.name, file.sha256, (), text="0" * 64))  # the raw bytes
+    assert matches(path, remote.File(file.name, file.sha256, (), text="0" * 64))
 
 
 @about("waveform")
@@ -189,11 +189,11 @@ def test_waveform(table: Table) -> None:
 @about("waveform2")
 def test_the_second_waveform_is_the_first_kind_with_noise_beside_it(table: Table) -> None:
     assert table.rows.shape == (5_000, 40)
-    # 19 columns of unit noise: a variance of n - 1 draws varies by sqrt(2/n), here four times
+    # The last 19 columns are unit noise: the variance of n samples has an error of sqrt(2/n).
     assert np.abs(table.rows[:, 21:].var(axis=0) - 1).max() < 4 * np.sqrt(2 / 5_000)
     first = remote.load("waveform").rows
-    # the same law in its first 21 columns, of a kurtosis below 3: a variance of n draws varies by
-    # at most sqrt(2/n) of itself, a ratio of two by 2/sqrt(n), here four times
+    # The first 21 columns of both copies have one law with kurtosis below 3. Variances of n samples
+    # vary by at most a relative sqrt(2/n), and ratios by 2/sqrt(n). Allow four of these.
     ratio = table.rows[:, :21].var(axis=0) / first.var(axis=0)
     assert np.abs(ratio - 1).max() < 4 * 2 / np.sqrt(5_000)
 
@@ -206,13 +206,13 @@ def test_musk(table: Table) -> None:
 
 @about("adult")
 def test_adult(table: Table) -> None:
-    assert table.rows.shape == (30_162, 104)  # 32,561 rows, 2,399 with a question mark
+    assert table.rows.shape == (30_162, 104)  # 2,399 of 32,561 rows lack a value and are omitted.
     assert int((table.labels == ">50K").sum()) == 7_508
     assert sum(name.startswith("native-country = ") for name in table.columns) == 41
 
 
 def test_a_cell_that_was_changed_is_seen(site: Site, cache: Path) -> None:
-    """The negative control of all that were accepted above."""
+    """Control for all accepted copies: a changed cell is detected."""
     (cache / "liver-disorders" / "bupa.data").unlink(missing_ok=True)
     assert site.folder is not None
     content = (site.folder / "liver-disorders" / "bupa.data").read_bytes()
@@ -227,7 +227,7 @@ def test_a_cell_that_was_changed_is_seen(site: Site, cache: Path) -> None:
 
 @pytest.mark.parametrize("key", ["kddcup99", "adult", "semeion"])
 def test_the_digest_of_the_text_is_that_of_the_files(key: str, cache: Path) -> None:
-    """A copy that was packed again, or has other line ends, is known by its text."""
+    """A repacked copy, or a copy with other line ends, is recognised by its text."""
     (file,) = SETS[key].files
     assert file.text is not None
     assert text_digest(remote.fetch(key) / file.name) == file.text

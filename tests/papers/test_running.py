@@ -1,4 +1,4 @@
-"""Running an experiment: parts, workers, interruptions, and what a kept part depends on."""
+"""Runs of an experiment: parts, workers, interruptions, and the inputs of a stored part."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ WITH_WORKERS = "jiang_table1"
 
 
 class Piece(Part):
-    """One number of a made-up experiment."""
+    """One number of a synthetic experiment."""
 
     number: int = 0
 
 
 class MadeUp(Experiment):
-    """Twelve parts of a few draws each."""
+    """Twelve parts of a few samples each."""
 
     info = Info("Made up", "Nobody 2000", "Table 0", "Nothing.", ("none",), order=0)
     ran: list[int]
@@ -49,7 +49,7 @@ class MadeUp(Experiment):
         assert isinstance(part, Piece)
         self.ran.append(part.number)
         rng = generator(seed, "made up", part.number)
-        # pairs of parts share a point, and their draws are joined
+        # Two parts of the experiment measure each point, so their samples are joined.
         return Measurements({Point("here", "line", "height", part.number // 2): rng.normal(size=3)})
 
     @property
@@ -93,21 +93,21 @@ def test_an_unfinished_run_says_so_and_a_finished_one_does_not(made_up: MadeUp) 
         first = next(steps).reproduction
         assert [(line.item, line.agreement) for line in first.lines] == [
             ("first", Agreement.PENDING)
-        ]  # what is neither reported nor measured has no line
+        ]  # Without a report or a measurement, a claim does not add a line.
         second = next(steps).reproduction
         assert [line.agreement for line in second.lines] == [Agreement.AGREES]
 
 
 def test_answers_rest_on_the_means_of_the_table() -> None:
     draws = generator(0, "means").normal(size=9)
-    found = Measurements(
+    points = Measurements(
         {
             Point("a", "b", "c", None): draws,
-            Point("a", "b", "c", 3): draws[:2],  # a store's whole numbers are places, too
+            Point("a", "b", "c", 3): draws[:2],  # A store also accepts whole numbers here.
             Point("a", "b", "d", 0.5): draws[:1],
         }
     )
-    one, other = Found.of(found), Found.of(found.table())
+    one, other = Found.of(points), Found.of(points.table())
     assert one.means == other.means
     assert list(map(str, one.means)) == list(map(str, other.means))
     assert one.means != Found.of(Measurements({Point("a", "b", "c", None): draws})).means
@@ -132,8 +132,8 @@ def test_another_seed_another_source_and_another_module_are_computed_again(
 @pytest.mark.parametrize(
     ("changed", "old", "new", "same"),
     [
-        ("chaudhuri/figure1.py", "THRESHOLD = 0.8", "THRESHOLD = 0.9", True),  # another paper
-        ("xu/figure5.py", "SOME = 20", "SOME = 30", True),  # nothing that Figure 1 reaches
+        ("chaudhuri/figure1.py", "THRESHOLD = 0.8", "THRESHOLD = 0.9", True),
+        ("xu/figure5.py", "SOME = 20", "SOME = 30", True),  # Figure 1 does not import this file.
         ("xu/_said.py", "Monotone(THETA, -1)", "Monotone(THETA, 1)", True),
         ("said.py", "SEPARATED = 3.0", "SEPARATED = 4.0", True),
         ("xu/_shared.py", '"""Return n, d and the paper', '"""Return d, n and the paper', True),
@@ -144,7 +144,7 @@ def test_another_seed_another_source_and_another_module_are_computed_again(
 def test_a_kept_part_is_that_of_the_code_that_measures_and_of_no_other(
     changed: str, old: str, new: str, same: bool, tmp_path: Path
 ) -> None:
-    """What is said, judged or drawn by another experiment runs nothing again."""
+    """A change to other experiments' statements, answers or charts makes no part run again."""
     room = tmp_path / "papers"
     shutil.copytree(Path(str(running.__file__)).parent, room)
 
@@ -157,7 +157,7 @@ def test_a_kept_part_is_that_of_the_code_that_measures_and_of_no_other(
     assert old in text
     path.write_text(text.replace(old, new), encoding="utf-8")
     assert (digest() == first) is same
-    # and the digest of the core leaves experiments out, so that one does not spoil the others
+    # The core's digest omits experiments, so that a change of one leaves all others valid.
     assert "papers" in store._NOT_SOURCE
 
 

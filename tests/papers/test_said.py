@@ -1,4 +1,4 @@
-"""What the papers say: quotes that stand there, and answers that follow from what was measured."""
+"""The papers' statements: quotes are in the text, and answers follow from measurements."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ NAMES = [f"{paper}:{said.key}" for paper, said in STATEMENTS]
 
 
 def texts() -> Path | None:
-    """Return the folder of the papers' texts, beside the raw data; None where it is not there."""
+    """Return the folder of the papers' texts, beside the raw data; None if it does not exist."""
     data = os.environ.get("DPVIZ_DATA", "")
     folder = Path(data).parent / "papers"
     return folder if data and folder.is_dir() else None
 
 
 def flat(text: str) -> str:
-    """Return a text with every run of white space as one blank: lines break anywhere."""
+    """Return a text with each run of white space as one blank, because lines may break anywhere."""
     return re.sub(r"\s+", " ", text)
 
 
@@ -69,7 +69,7 @@ def test_a_quote_is_short_and_stands_in_the_paper(paper: str, said: Said) -> Non
         pytest.skip("DPVIZ_DATA has no neighbour with the papers' texts")
     whole = flat((folder / text_of(paper)["text"]).read_text(encoding="utf-8"))
     assert flat(said.quote) in whole
-    assert flat(said.quote)[:-1] + "~" not in whole  # and not anything
+    assert flat(said.quote)[:-1] + "~" not in whole  # control
 
 
 @pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
@@ -92,20 +92,20 @@ NAMED = re.compile(
     r"Experiment|Definition|UCI) [\d.]+((,| and| to) \d+)*|\b(19|20)\d\d\b|\{\w+\}"
 )
 PLAIN = {"0", "1", "2"}
-"""Of formulas: 2d, 1/n, the constant 0."""
+"""Numbers that may appear in formulas: 2d, 1/n, the constant 0."""
 
 
 def numbers(text: str) -> set[str]:
-    """Return the numbers of a text that are not names of places."""
+    """Return the numbers in a text, except in names of places such as figures."""
     return {found.rstrip(".,") for found in NUMBER.findall(NAMED.sub("", text))}
 
 
 def typed(paper: str, said: Said, reason: str) -> set[str]:
-    """Return the numbers of a reason that are neither measured nor a quote nor a setting."""
+    """Return a reason's numbers that come from no measurement, quote or setting."""
     facts = text_of(paper)["experiment"][said.experiment.partition("_")[2]]
-    told = (said.quote, said.printed, said.says, said.place, facts["about"], facts["title"])
+    sources = (said.quote, said.printed, said.says, said.place, facts["about"], facts["title"])
     settings = (*facts.get("settings", ()), *facts.get("choices", ()))
-    return numbers(reason) - PLAIN - numbers(" ".join((*told, *settings)))
+    return numbers(reason) - PLAIN - numbers(" ".join((*sources, *settings)))
 
 
 @pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
@@ -114,24 +114,24 @@ def test_every_number_of_a_reason_is_measured_or_quoted_or_a_setting(
 ) -> None:
     for reason in (said.because, said.why, said.needs):
         assert typed(paper, said, reason) == set()
-    known = shipped(experiments()[said.experiment])
-    assert known is not None
-    (mine,) = (claim for claim in known.claims if claim.key == said.key)
+    result = shipped(experiments()[said.experiment])
+    assert result is not None
+    (mine,) = (claim for claim in result.claims if claim.key == said.key)
     assert "{" not in mine.reason
     assert "was not measured" not in mine.reason
 
 
 def test_a_number_that_is_typed_into_a_reason_is_seen() -> None:
-    """Negative control."""
-    paper, said = next((p, s) for p, s in STATEMENTS if s.key == "t3-non-private")
-    assert typed(paper, said, "Ours is 15.3 times the printed 1.226, and {times} here.") == {"15.3"}
+    """Control: the test detects an answer that the code fixes in advance."""
+    paper, one = next((p, s) for p, s in STATEMENTS if s.key == "t3-non-private")
+    assert typed(paper, one, "Ours is 15.3 times the printed 1.226, and {times} here.") == {"15.3"}
 
 
 # --- contrary measurements ----------------------------------------------------------------------
 
 
 class Contrary(Found):
-    """Measurements that say something else: each mean is put through a function of its place."""
+    """Changed measurements: a function of the point changes each mean."""
 
     def __init__(self, found: Found, turn: Callable[[Point, Mean], Mean]) -> None:
         super().__init__({point: turn(point, mean) for point, mean in found.means.items()})
@@ -142,7 +142,7 @@ def scaled(factor: float) -> Callable[[Point, Mean], Mean]:
 
 
 def shuffled(seed: int) -> Callable[[Point, Mean], Mean]:
-    """Return a turn that moves every point by a factor of its own, from 1e-4 to 1e4."""
+    """Return a change that multiplies each point by its own factor, from 1e-4 to 1e4."""
 
     def turn(point: Point, mean: Mean) -> Mean:
         share = zlib.crc32(f"{seed} {point}".encode()) / 2**32
@@ -157,7 +157,7 @@ def set_to(value: float) -> Callable[[Point, Mean], Mean]:
 
 
 def by_place(sign: int, power: float = 1.0) -> Callable[[Point, Mean], Mean]:
-    """Return curves that rise or fall along their axis, apart from series to series."""
+    """Return a change to curves: a rise or fall along the axis, at a level for each series."""
 
     def turn(point: Point, mean: Mean) -> Mean:
         height = 1 + zlib.crc32(point.series.encode()) % 97
@@ -168,7 +168,7 @@ def by_place(sign: int, power: float = 1.0) -> Callable[[Point, Mean], Mean]:
 
 
 def by_series(order: int) -> Callable[[Point, Mean], Mean]:
-    """Return values that differ by the name of the series alone, in an order of its own."""
+    """Return a change to values that depend only on the series' name, in the given order."""
 
     def turn(point: Point, mean: Mean) -> Mean:
         share = zlib.crc32(f"{order} {point.series} {point.quantity}".encode()) / 2**32
@@ -186,7 +186,7 @@ TURNS = [
 
 
 def printed(said: Said, found: Found) -> list[Callable[[Point, Mean], Mean]]:
-    """Return turns that set everything to a number that the claim prints."""
+    """Return changes that set every value to a number that the claim prints."""
     tests = (*said.look.tests, *((said.look.order,) if said.look.order else ()))
     values: list[float] = []
     for test in tests:
@@ -202,39 +202,39 @@ def printed(said: Said, found: Found) -> list[Callable[[Point, Mean], Mean]]:
 
 
 def two_of(value: float, order: int) -> Callable[[Point, Mean], Mean]:
-    """Return a turn after which some series have a value and the others have 1: a ratio."""
+    """Return a change that gives some series a value and all others 1: a fixed ratio."""
 
     def turn(point: Point, mean: Mean) -> Mean:
-        chosen = zlib.crc32(f"{order} {point.series}".encode()) % 2
-        return Mean.near(value if chosen else 1.0, math.nan, 1)
+        side = zlib.crc32(f"{order} {point.series}".encode()) % 2
+        return Mean.near(value if side else 1.0, math.nan, 1)
 
     return turn
 
 
 @pytest.mark.parametrize(("paper", "said"), STATEMENTS, ids=NAMES)
 def test_contrary_measurements_get_another_answer(paper: str, said: Said) -> None:
-    """No answer is written down: other numbers at the same points change it."""
-    known = shipped(experiments()[said.experiment])
-    assert known is not None
-    found = Found.of(known.points)
-    mine = answer(said, found).answer
+    """No answer is fixed in advance: some other measurements at the same points change it."""
+    result = shipped(experiments()[said.experiment])
+    assert result is not None
+    means = Found.of(result.points)
+    mine = answer(said, means).answer
     if isinstance(said.look.test, NotHere):
         assert mine is ClaimAnswer.NOT_HERE
         return
-    if mine is ClaimAnswer.NOT_HERE:  # its data is absent: what would be measured is made up
-        points = made_up(said, found)
-        found, mine = points, answer(said, points).answer
+    if mine is ClaimAnswer.NOT_HERE:  # Without data, use synthetic measurements.
+        points = made_up(said, means)
+        means, mine = points, answer(said, points).answer
     assert mine is not ClaimAnswer.NOT_HERE, "nothing can be measured"
     others = set()
-    for turn in (*printed(said, found), *TURNS):
-        others.add(answer(said, Contrary(found, turn)).answer)
+    for turn in (*printed(said, means), *TURNS):
+        others.add(answer(said, Contrary(means, turn)).answer)
         if others - {mine}:
             return
     raise AssertionError(f"{said.key} is {mine} whatever is measured")
 
 
 class Asking(Found):
-    """Notes every point that is asked for, and has a number for it."""
+    """Records every requested point and returns a number for it."""
 
     def __init__(self, found: Found) -> None:
         super().__init__(found.means)
@@ -250,7 +250,7 @@ class Asking(Found):
 
 
 def made_up(said: Said, found: Found) -> Found:
-    """Return what a claim asks for, made up, so that its answer can be looked at."""
+    """Return synthetic values for each point that a claim requests, to test its answer."""
     asking = Asking(found)
     for turn in TURNS:
         answer(said, asking)
@@ -260,16 +260,16 @@ def made_up(said: Said, found: Found) -> Found:
 
 
 def test_the_contrary_test_notices_an_answer_that_is_written_down() -> None:
-    """Negative control."""
+    """Control: the test detects an answer that the code fixes in advance."""
 
     class Written(Test):
         def see(self, view: View):  # type: ignore[no-untyped-def]
             return Below(lambda v: 0.0, 1.0).see(view)
 
-    _, said = STATEMENTS[0]
-    fixed = dataclasses.replace(said, look=Look(Written()), needs="")
+    _, statement = STATEMENTS[0]
+    constant = dataclasses.replace(statement, look=Look(Written()), needs="")
     with pytest.raises(AssertionError, match="whatever is measured"):
-        test_contrary_measurements_get_another_answer("xu", fixed)
+        test_contrary_measurements_get_another_answer("xu", constant)
 
 
 # --- the engine -------------------------------------------------------------------------------
@@ -287,8 +287,8 @@ def made(**values: Mean | float | dict[float, float]) -> Found:
 
 
 def verdict(test: Test, found: Found, **look: object) -> ClaimAnswer:
-    said = Said("k", "e", "Table 0", "so it is", "q", "", "", "", "", Look(test, ["p"], **look))  # type: ignore[arg-type]
-    return answer(said, found).answer
+    claim = Said("k", "e", "Table 0", "so it is", "q", "", "", "", "", Look(test, ["p"], **look))  # type: ignore[arg-type]
+    return answer(claim, found).answer
 
 
 A, B = at("a", "q"), at("b", "q")
@@ -305,7 +305,7 @@ def noisy(value: float, se: float) -> Mean:
         (noisy(1.0, 0.01), ClaimAnswer.REPRODUCED),
         (noisy(1.09, 0.01), ClaimAnswer.REPRODUCED),
         (noisy(1.3, 0.01), ClaimAnswer.NOT_REPRODUCED),
-        (noisy(1.0, 0.04), ClaimAnswer.FEW_DRAWS),  # few draws are no reward
+        (noisy(1.0, 0.04), ClaimAnswer.FEW_DRAWS),  # This is too noisy for an answer.
         (noisy(1.3, 0.2), ClaimAnswer.FEW_DRAWS),
     ],
 )
@@ -347,20 +347,20 @@ def test_answers_follow_from_measurements(test: Test, found: Found, expected: Cl
 
 
 def test_an_expression_is_worked_out_place_by_place() -> None:
-    found = made(a={1.0: 6.0, 2.0: 8.0, 4.0: 12.0}, b={2.0: 2.0, 4.0: 3.0}, c=noisy(2.0, 0.1))
-    view, c = View(found, "p"), at("c", "q")
+    points = made(a={1.0: 6.0, 2.0: 8.0, 4.0: 12.0}, b={2.0: 2.0, 4.0: 3.0}, c=noisy(2.0, 0.1))
+    view, c = View(points, "p"), at("c", "q")
 
     def told(expression: Expression) -> dict[float, float]:
         return {x: mean.value for x, mean in expression(view).items()}
 
-    assert told(CURVE / along("b", "q")) == {2.0: 4.0, 4.0: 4.0}  # where both have a place
+    assert told(CURVE / along("b", "q")) == {2.0: 4.0, 4.0: 4.0}
     assert told(CURVE - c) == {1.0: 4.0, 2.0: 6.0, 4.0: 10.0}
     assert told(CURVE.each(lambda x: 2 * x)) == {1.0: 3.0, 2.0: 2.0, 4.0: 1.5}
     assert (CURVE.last - CURVE.first)(view).value == 6.0
     half = (c / 4.0)(view)
     assert (half.value, half.error) == (0.5, 0.025)
-    assert c.on("p")(View(found, "other")).value == 2.0
-    assert row_of("p", "q")(View(found, "c")).value == 2.0
+    assert c.on("p")(View(points, "other")).value == 2.0
+    assert row_of("p", "q")(View(points, "c")).value == 2.0
     with pytest.raises(Absent):
         (CURVE / along("b", "q", 5.0))(view)
 

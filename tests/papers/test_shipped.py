@@ -1,4 +1,4 @@
-"""What ships of full runs, the summary of all claims, and the report written from both."""
+"""Shipped results of full runs, the summary of all claims, and the report from both."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def test_words_and_looks_do_not_age_a_result_and_what_measures_does(
 
 def test_what_ships_reads_back_as_it_was_written(tmp_path: Path) -> None:
     item = experiment("jiang_theorem5")
-    known = shipped(item)
-    assert known is not None
+    result = shipped(item)
+    assert result is not None
     draws = Measurements()
     part = item.parts(Effort.QUICK)[0]
     draws.add(item.run(part, None, 0))
@@ -117,11 +117,11 @@ def test_only_a_full_run_ships(tmp_path: Path) -> None:
 def test_a_full_run_that_was_stopped_ships_as_such(tmp_path: Path) -> None:
     item = experiment("jiang_theorem5")
     ship(Findings(item, Effort.FULL, 0, Measurements(), (), False), "2001-02-03", tmp_path)
-    stopped = shipped(item, tmp_path)
-    assert stopped is not None
-    assert not stopped.complete
-    assert "stopped before its end" in stopped.words
-    assert "not yet measured" in {claim.answer for claim in stopped.claims}
+    partial = shipped(item, tmp_path)
+    assert partial is not None
+    assert not partial.complete
+    assert "stopped before its end" in partial.words
+    assert "not yet measured" in {claim.answer for claim in partial.claims}
 
 
 # --- the summary ------------------------------------------------------------------------------
@@ -144,9 +144,9 @@ def test_the_summary_has_one_row_a_claim_with_quote_coverage_and_reason(
         assert 0 < len(row["quote"]) <= 120
         assert row["coverage"]
     for paper in PAPERS.values():
-        said = [row["key"] for row in rows if row["paper"] == paper.name]
-        assert sorted(said) == sorted(one.key for one in said_of(paper.folder))
-    # what is known beyond doubt
+        keys = [row["key"] for row in rows if row["paper"] == paper.name]
+        assert sorted(keys) == sorted(one.key for one in said_of(paper.folder))
+    # The test fixes these answers of the papers' claims, because they are known beyond doubt.
     answers = {(row["experiment"].split("_")[0], row["key"]): row["verdict"] for row in rows}
     assert answers["jiang", "theorem-4"] == "not reproduced"
     assert answers["xu", "theorem-2"] == "not reproduced"
@@ -156,27 +156,27 @@ def test_the_summary_has_one_row_a_claim_with_quote_coverage_and_reason(
 
 def test_the_headline_of_the_readme_is_that_of_what_ships() -> None:
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    found = all_shipped()
-    assert with_headline(text, found) == text
-    counted_claims = [claim for one in found for claim in one.claims if claim.counts]
+    results = all_shipped()
+    assert with_headline(text, results) == text
+    counted_claims = [claim for one in results for claim in one.claims if claim.counts]
     assert f"{len(counted_claims)} claims: " in text
 
 
 @pytest.mark.parametrize("key", list(experiments()))
 def test_results_ship_and_the_report_is_written_from_them(key: str) -> None:
-    found = shipped(experiment(key))
-    assert found is not None
-    assert found.complete
-    assert found.effort is Effort.FULL
-    assert found.current, f"{key} has changed since: python -m benchmarks.reproduction docs"
-    own = DOCS / "reproduction" / f"{key}.md"
-    assert own.read_text(encoding="utf-8") == own_report(found)
-    # 1.9e-5, as its charts write it, and not 1.9e-05
-    assert re.search(r"\de[-+]?0\d|e\+", own_report(found)) is None
-    charts = drawn(found)
+    result = shipped(experiment(key))
+    assert result is not None
+    assert result.complete
+    assert result.effort is Effort.FULL
+    assert result.current, f"{key} has changed since: python -m benchmarks.reproduction docs"
+    page = DOCS / "reproduction" / f"{key}.md"
+    assert page.read_text(encoding="utf-8") == own_report(result)
+    # The report writes numbers as charts do: 1.9e-5, not 1.9e-05.
+    assert re.search(r"\de[-+]?0\d|e\+", own_report(result)) is None
+    charts = drawn(result)
     assert len(charts) == len(experiment(key).charts())
     for chart in charts:
-        assert (own.parent / f"{key}-{chart.name}.png").stat().st_size > 1_000
-    known_claims = [(claim.place, claim.item) for claim in found.claims]
-    nothing = Findings(experiment(key), Effort.FULL, 0, Measurements(), found.absent, False)
+        assert (page.parent / f"{key}-{chart.name}.png").stat().st_size > 1_000
+    known_claims = [(claim.place, claim.item) for claim in result.claims]
+    nothing = Findings(experiment(key), Effort.FULL, 0, Measurements(), result.absent, False)
     assert known_claims == [(claim.place, claim.item) for claim in nothing.claims]

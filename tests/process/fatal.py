@@ -1,4 +1,4 @@
-"""A job that kills its process; apart, so that a worker imports little."""
+"""A job that kills its process, in a module of its own so that a worker imports little."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpviz.simulation.jobs import Arrays
 
 @dataclass(frozen=True)
 class Fatal:
-    """A job that notes its process; some kill it, the first time or each time."""
+    """A job that records its process; some jobs kill the process, the first time or each time."""
 
     number: int
     folder: Path
@@ -24,11 +24,11 @@ class Fatal:
 
     @property
     def key(self) -> str:
-        """Its name."""
+        """The job's name."""
         return str(self.number)
 
     def run(self) -> Arrays:
-        """Return the process."""
+        """Return the process id."""
         deaths = list(self.folder.glob(f"died {self.number} *"))
         if len(deaths) < self.dies:
             (self.folder / f"died {self.number} {len(deaths)}").touch()
@@ -37,7 +37,7 @@ class Fatal:
 
 
 def gone(process: int) -> bool:
-    """Return whether a process has ended, waiting for it."""
+    """Return whether a process ends within 20 seconds."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
         try:

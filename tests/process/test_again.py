@@ -1,4 +1,4 @@
-"""The script and the notebook run, and say what the command line says."""
+"""The script and the notebook run, and print the same as the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(source: str, folder: Path) -> str:
     answer = subprocess.run(
         [sys.executable, str(path)],
         cwd=folder,
-        # as any other process here: the last digits depend on what BLAS is told in the environment
+        # The BLAS variables of the tests decide the last digits, so this process needs them.
         env={**os.environ, "PYTHONPATH": str(ROOT), "PATH": ""},
         capture_output=True,
         text=True,
@@ -33,8 +33,8 @@ def run(source: str, folder: Path) -> str:
 
 
 def test_the_script_runs_and_writes_its_figures(tmp_path: Path) -> None:
-    said = run(board.script(SETTINGS), tmp_path)
-    assert "At epsilon 2" in said
+    output = run(board.script(SETTINGS), tmp_path)
+    assert "At epsilon 2" in output
     for name in board.FIGURES:
         assert (tmp_path / f"dpviz-{name}.html").stat().st_size > 10_000
 
@@ -42,8 +42,8 @@ def test_the_script_runs_and_writes_its_figures(tmp_path: Path) -> None:
 def test_the_notebooks_cells_run_and_give_the_commands_numbers(tmp_path: Path, warm: Path) -> None:
     cells = json.loads(board.notebook(SETTINGS))["cells"]
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-    asked = "import json\nprint(json.dumps(found.data()['results'][0]['metrics']))"
-    said = run("\n".join([*code, asked]), tmp_path).strip().splitlines()[-1]
+    last_cell = "import json\nprint(json.dumps(found.data()['results'][0]['metrics']))"
+    output = run("\n".join([*code, last_cell]), tmp_path).strip().splitlines()[-1]
     words = [*SETTINGS.command().split()[3:], "--format", "json"]
     answer = subprocess.run(
         [str(warm), "-m", "dpviz", *words],
@@ -53,4 +53,4 @@ def test_the_notebooks_cells_run_and_give_the_commands_numbers(tmp_path: Path, w
         check=True,
         stdin=subprocess.DEVNULL,
     )
-    assert json.loads(said) == json.loads(answer.stdout)["results"][0]["metrics"]
+    assert json.loads(output) == json.loads(answer.stdout)["results"][0]["metrics"]

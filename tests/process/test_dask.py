@@ -1,4 +1,4 @@
-"""A Dask cluster gives the same bytes and the same moments, also where it loses a worker."""
+"""A Dask cluster gives the same bytes and moments, even if it loses a worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dpviz.simulation.sweep import sweep
 distributed = pytest.importorskip("distributed", reason="the extra dpviz[dask] is not installed")
 dask_frame = pytest.importorskip("dask.dataframe", reason="the extra dpviz[dask] is not installed")
 
-# The cluster's own threads and sockets outlive it by a moment; our code is not theirs.
+# The cluster's threads and sockets end shortly after the cluster; dpviz does not close them.
 pytestmark = pytest.mark.filterwarnings(
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -38,17 +38,17 @@ SETTINGS = Settings(
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Return a cluster that puts another worker in the place of one that dies."""
+    """Return a cluster that replaces each worker that dies."""
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=":0", processes=True
-    ) as found:
-        yield found
+    ) as local:
+        yield local
 
 
 @pytest.fixture
 def client(cluster: Any) -> Iterator[Any]:
-    with distributed.Client(cluster.scheduler_address) as found:
-        yield found
+    with distributed.Client(cluster.scheduler_address) as connection:
+        yield connection
 
 
 def test_a_cluster_gives_the_same_bytes(client: Any, tmp_path: Any) -> None:
@@ -58,7 +58,7 @@ def test_a_cluster_gives_the_same_bytes(client: Any, tmp_path: Any) -> None:
     keep = Store(tmp_path)
     together = sweep("wine", over, SETTINGS, executor=executor, store=keep)
     pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
-    # The cells came back and were kept here.
+    # The cluster returned its results, and this process stored them.
     again = sweep("wine", over, SETTINGS, executor=executor, store=keep)
     assert again.computed == 0
     alone.write(tmp_path / "alone.csv")
@@ -88,7 +88,7 @@ def test_moments_of_a_frame_agree_with_a_single_process(client: Any, settings: S
 
 
 class Summers:
-    """A sum of nothing that knows which processes made it."""
+    """A sum over no rows that records which processes computed it."""
 
     def __init__(self) -> None:
         self.rows, self.dropped, self.processes = 0, 0, set[int]()
@@ -106,10 +106,10 @@ class Summers:
 @pytest.mark.usefixtures("client")
 def test_partitions_are_summed_where_they_lie() -> None:
     frame = pd.DataFrame(np.ones((600, 3)), columns=["a", "b", "c"])
-    found = FrameBatches(dask_frame.from_pandas(frame, npartitions=6)).fold(Summers)
-    assert found.rows == 600
-    assert found.processes
-    assert os.getpid() not in found.processes
+    moments = FrameBatches(dask_frame.from_pandas(frame, npartitions=6)).fold(Summers)
+    assert moments.rows == 600
+    assert moments.processes
+    assert os.getpid() not in moments.processes
 
 
 def test_a_frame_on_the_threads_of_this_process() -> None:
@@ -145,20 +145,20 @@ def test_a_sweep_survives_a_killed_worker(cluster: Any, client: Any) -> None:
     over = {"epsilon": [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0], "k": [1, 2]}
     alone = sweep("wine", over, SETTINGS)
     victims = [worker.pid for worker in cluster.workers.values()]
-    killed: list[int] = []
+    kills: list[int] = []
 
     def tell(progress: Progress) -> None:
-        if progress.done >= 3 and not killed:
-            killed.append(victims[0])
+        if progress.done >= 3 and not kills:
+            kills.append(victims[0])
             os.kill(victims[0], signal.SIGKILL)
 
     together = sweep("wine", over, SETTINGS, executor=client.get_executor(), progress=tell)
-    assert killed == victims[:1]
+    assert kills == victims[:1]
     pd.testing.assert_frame_equal(alone.table, together.table, check_exact=True)
 
 
 def fatal(frame: pd.DataFrame, mark: str) -> pd.DataFrame:
-    """Return the partition; whoever is first to see the fourth one dies."""
+    """Return the partition; the first process to see the fourth partition dies."""
     if float(frame["a"].iloc[0]) == 3.0 and not Path(mark).exists():
         Path(mark).touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""Two thousand hostile files through both readers: one sentence, no cell, and the same columns.
+"""Two thousand hostile files through both readers: one message, no cell, the same columns.
 
-Clean numbers, in dialects that readers find by themselves, are to the bit what pandas and polars
-read that are told the dialect.
+Clean numbers, in dialects that our readers detect, equal to the bit the numbers that pandas and
+polars read with the stated dialect.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from tests.hostile import both_readers, clean, file, readers_disagree
 
 @pytest.mark.parametrize("first", range(0, 2_000, 500))
 def test_hostile_files(first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In this process: to start another one for each takes longer than to read it."""
+    """Both readers handle every file, in this process, because another process is slower."""
     monkeypatch.setattr(process, "apart", lambda: False)
-    found = []
+    problems = []
     for number in range(first, first + 500):
-        found += both_readers(file(0, number), tmp_path)
-    assert not found, "\n".join(found[:5])
+        problems += both_readers(file(0, number), tmp_path)
+    assert not problems, "\n".join(problems[:5])
 
 
 @pytest.mark.parametrize("number", [13112, 14617, 14941, 15718])
 def test_what_the_long_run_found(number: int, tmp_path: Path) -> None:
-    """A last line without an end, and a first row with two numbers that are no years."""
+    """Readers accept a last line without its end, and two first-row numbers that are not years."""
     assert both_readers(file(1, number), tmp_path) == []
 
 
 def test_clean_numbers_are_what_pandas_and_polars_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = [clean(0, number) for number in range(200)]
-    assert len({(one.delimiter, one.mark) for one in given}) == 8
-    found = [problem for one in given for problem in readers_disagree(one, tmp_path)]
-    assert not found, "\n".join(found[:5])
-    # the control: one number, one bit further
-    read = hostile._in_batches
+    files = [clean(0, number) for number in range(200)]
+    assert len({(one.delimiter, one.mark) for one in files}) == 8
+    problems = [problem for one in files for problem in readers_disagree(one, tmp_path)]
+    assert not problems, "\n".join(problems[:5])
+    # Control: the test detects a number that differs in one bit.
+    reader = hostile._in_batches
 
     def nudged(*of: Any) -> tuple[tuple[str, ...], np.ndarray]:
-        names, rows = read(*of)
+        names, rows = reader(*of)
         rows[-1, -1] = np.nextafter(rows[-1, -1], np.inf)
         return names, rows
 
     monkeypatch.setattr(hostile, "_in_batches", nudged)
-    assert readers_disagree(given[0], tmp_path) == ["batches: other numbers"]
+    assert readers_disagree(files[0], tmp_path) == ["batches: other numbers"]

@@ -1,4 +1,4 @@
-"""Another BLAS kernel moves the last digits of the same seed's numbers, and no more than that."""
+"""Another BLAS kernel changes only the last digits of the numbers for a seed."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 
 from benchmarks.kernels import apart
 
-# What docs/scale.md states. A sum of 1,797 products rounds by at most n u = 2e-13 of the sum of
-# sizes; a component turns by that over its gap to the next one, which is .1 of the spectrum here,
-# and measures that are small differences of large numbers lose two or three digits more.
+# docs/scale.md derives the tolerance. A sum of 1,797 products rounds by at most n u = 2e-13 of the
+# sum of sizes. A component turns by this error over its eigenvalue gap, here .1 of the spectrum.
+# Measures that are small differences of large numbers lose two or three more digits.
 TOLERANCE = 1e-9
-# One process for each kernel is asked everything: a start of Python takes longer than its answers.
+# Compute all results of a kernel in one process, because starting Python is slower.
 _ASKED = """
 import contextlib, io, json, sys
 from dpviz.cli import main
@@ -44,45 +44,45 @@ Asked = tuple[str, str, list[dict[str, Any]]]
 
 
 def asked(kernel: str, *seeds: str) -> Asked:
-    """Return the kernel that a process really used, its key of a cell, and its comparisons."""
+    """Return the kernel that a process used, its key of a stored result, and its comparisons."""
     run = subprocess.run(
         [sys.executable, "-c", _ASKED, *seeds], env={**os.environ, "OPENBLAS_CORETYPE": kernel},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    used, key, found = json.loads(run.stdout)
-    return used, key, found
+    core, key, values = json.loads(run.stdout)
+    return core, key, values
 
 
 @pytest.fixture(scope="module")
 def two() -> tuple[Asked, Asked]:
-    """Return what two processes say whose BLAS takes this processor for two others."""
-    found = asked("Nehalem", "0", "1"), asked("Haswell", "0")
-    if found[0][0] == found[1][0]:
-        pytest.skip(f"BLAS has one kernel here, whatever it is told: {found[0][0]}")
-    return found
+    """Return the results of two processes whose BLAS assumes different processors."""
+    answers = asked("Nehalem", "0", "1"), asked("Haswell", "0")
+    if answers[0][0] == answers[1][0]:
+        pytest.skip(f"BLAS has one kernel here, whatever it is told: {answers[0][0]}")
+    return answers
 
 
 def test_numbers_agree_to_the_stated_tolerance(two: tuple[Asked, Asked]) -> None:
     (_, _, (first, _)), (_, _, (second,)) = two
     most, where = apart(first, second)
-    assert 0 < most <= TOLERANCE, where  # above 0: two kernels were really at work
+    assert 0 < most <= TOLERANCE, where  # The difference is above 0 because kernels differ.
 
 
 def test_a_difference_would_be_seen(two: tuple[Asked, Asked]) -> None:
-    """The control: another seed is another draw."""
+    """Control: another seed gives clearly different results."""
     first, other = two[0][2]
     assert apart(first, other)[0] > 1e-4
 
 
 def test_the_store_keeps_kernels_apart(two: tuple[Asked, Asked]) -> None:
-    """A cell of one kernel is not taken for one of another, where the moments happen to agree."""
+    """A result of one kernel is not used for another kernel, even if the moments agree."""
     (_, first, _), (_, second, _) = two
     assert first != second
-    assert asked("Haswell")[1] == second  # and in another process it is the same
+    assert asked("Haswell")[1] == second  # A third process gives the same result as the second.
 
 
 def test_another_kernel_reads_the_same_rows() -> None:
-    """A rerun elsewhere names the rows as a cause only where they are others, streamed ones too."""
+    """A rerun elsewhere reports changed rows only if the rows really differ, also streamed rows."""
     code = """
 import hashlib
 import dask.dataframe as dd, dpviz, pandas as pd
@@ -93,11 +93,11 @@ streamed = dd.from_pandas(pd.DataFrame(table.rows, columns=table.columns), npart
 for rows in ("digits", streamed):
     print(dpviz.compare(rows, mechanisms="gaussian", trials=1).made.rows)
 """
-    seen = {
+    digests = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "OPENBLAS_CORETYPE": kernel},
             capture_output=True, text=True, check=True,
         ).stdout
         for kernel in ("Prescott", "Haswell")
     }  # fmt: skip
-    assert len(seen) == 1
+    assert len(digests) == 1

@@ -1,4 +1,4 @@
-"""The ledger under several processes, some of them killed: never under-counted."""
+"""Several processes use the ledger and some are killed: the ledger never under-counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpviz.releasing.verifying import verify
 ROOT = Path(__file__).resolve().parents[2]
 
 
-# One process without threads forks the others: they start at once, whatever the imports cost.
+# A process without threads forks all others, so that slow imports do not delay their start.
 _FORKS = """
 import os, signal, sys
 from pathlib import Path
@@ -65,7 +65,7 @@ for after in range(5):
 def _run(script: str, path: Path) -> list[str]:
     """Run a script on a new ledger whose limit is never reached."""
     Ledger(path).create(Budget(1e6, 0.5), Relation.REPLACE)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", _FORKS + script, str(path)],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -74,8 +74,8 @@ def _run(script: str, path: Path) -> list[str]:
         check=False,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.splitlines()
 
 
 def test_several_processes_lose_no_spend(tmp_path: Path) -> None:
@@ -86,17 +86,17 @@ def test_several_processes_lose_no_spend(tmp_path: Path) -> None:
 
 
 def test_twenty_kills_never_under_count(tmp_path: Path) -> None:
-    """Whoever was told that a spend is written finds it, whenever the process was killed.
+    """An entry that was confirmed as written is in the ledger, whenever the process was killed.
 
-    Four processes are killed after five different numbers of spends, in the middle of the next.
+    Four processes are killed after five different numbers of entries, each within an entry.
     """
     path = tmp_path / "ledger"
     rounds = [tuple(map(int, line.split())) for line in _run(_KILLED, path)]
     assert len(rounds) == 5
-    for told, written in rounds:
-        assert written >= told
+    for lines_told, text in rounds:
+        assert text >= lines_told
     assert rounds[-1][0] >= 4 * (0 + 1 + 2 + 3 + 4)
-    Ledger(path).spend(Spend("m", 0.5), Relation.REPLACE)  # the lock is free, the file whole
+    Ledger(path).spend(Spend("m", 0.5), Relation.REPLACE)  # The ledger is unlocked and complete.
     assert not list(tmp_path.glob(".*.unfinished"))
 
 
@@ -115,14 +115,14 @@ def test_a_kill_before_the_line_that_closes_a_release_has_spent(tmp_path: Path) 
     path, data = tmp_path / "ledger", ROOT / "data"
     table, schema = str(data / "example.csv"), str(data / "example-schema.json")
     Ledger(path).create(Budget(3, 1e-5), Relation.REPLACE)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", _UNCLOSED, table, schema, str(path)],
         cwd=ROOT, check=False, timeout=120,
     )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL
     assert Ledger(path).read().total[0] == pytest.approx(0.5)
-    (said,) = verify(Ledger(path), [])
-    assert said.startswith("no line of ledger closes spend 1, so nothing tells whether 000001-")
+    (problem,) = verify(Ledger(path), [])
+    assert problem.startswith("no line of ledger closes spend 1, because the release was ")
     dpviz.release(table, schema=schema, ledger=path, row_bound=60, epsilon=0.5, delta=1e-7)
     assert Ledger(path).read().total[0] == pytest.approx(1.0)
-    assert verify(Ledger(path), []) == [said]
+    assert verify(Ledger(path), []) == [problem]

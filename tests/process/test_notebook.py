@@ -1,7 +1,7 @@
-"""The notebook of the documentation, in a fresh environment with the wheel and a package of others.
+"""The documentation's notebook runs in a fresh environment, with the wheel and another package.
 
-The environment holds the wheels of dpviz and of the package beside this test; what they require is
-taken from the environment that runs the tests, so that no network is needed.
+The environment holds the wheels of dpviz and of the package beside this test. Their requirements
+come from the environment that runs the tests, so that no network is needed.
 """
 
 from __future__ import annotations
@@ -65,31 +65,31 @@ def test_the_notebook_has_at_most_20_lines() -> None:
 
 def test_the_notebook_runs_in_a_fresh_environment(fresh: Path, tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "DPVIZ"))}
-    notebook, kept = json.loads(NOTEBOOK.read_text(encoding="utf-8")), tmp_path / "run.ipynb"
+    notebook, folder = json.loads(NOTEBOOK.read_text(encoding="utf-8")), tmp_path / "run.ipynb"
     notebook["cells"].append({"cell_type": "code", "source": [_TELL]})
     (tmp_path / "told.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     answer = subprocess.run(
-        [str(fresh), "-c", RUN, "told.ipynb", str(kept)],
+        [str(fresh), "-c", RUN, "told.ipynb", str(folder)],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
-    *shown, last = [
+    *stream, last = [
         output
-        for cell in json.loads(kept.read_text(encoding="utf-8"))["cells"]
+        for cell in json.loads(folder.read_text(encoding="utf-8"))["cells"]
         for output in cell.get("outputs", [])
     ]
-    told = json.loads(last["text"])
-    assert Path(told["home"]).is_relative_to(fresh.parents[1])  # the wheel, and not this checkout
-    assert told["compared"] == ["mine", "gaussian"]
-    assert told["status"] == ["unproven", "holds"]
-    assert told["swept"] == ["mine"]
-    assert told["sound"] == "consistent"
-    assert told["refuted"] == "refuted"
-    assert told["listed"] == "rounded"
-    assert told["outside"] == ["unproven"]
-    assert len(shown) == 7
-    kinds = [{"text/html", "image/svg+xml"} & set(output["data"]) for output in shown]
+    metrics = json.loads(last["text"])
+    assert Path(metrics["home"]).is_relative_to(fresh.parents[1])  # The notebook ran the wheel.
+    assert metrics["compared"] == ["mine", "gaussian"]
+    assert metrics["status"] == ["unproven", "holds"]
+    assert metrics["swept"] == ["mine"]
+    assert metrics["sound"] == "consistent"
+    assert metrics["refuted"] == "refuted"
+    assert metrics["listed"] == "rounded"
+    assert metrics["outside"] == ["unproven"]
+    assert len(stream) == 7
+    kinds = [{"text/html", "image/svg+xml"} & set(output["data"]) for output in stream]
     assert kinds == [set(), set(), {"text/html"}, {"image/svg+xml"}, *[{"text/html"}] * 3]
-    board = shown[-1]["data"]["text/html"]
+    board = stream[-1]["data"]["text/html"]
     assert board.startswith("<iframe")
     assert "Mine" in board

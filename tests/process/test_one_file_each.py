@@ -1,6 +1,6 @@
-"""A mechanism, metric, table, lesson and page are one file each: planted together, seen everywhere.
+"""A mechanism, metric, table, lesson and page are one file each, and each appears everywhere.
 
-The package is copied, five files are put into the copy, and nothing else is edited.
+The package is copied, five files are added to the copy, and no other file is edited.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what a copy of the package with four more files says of itself."""
+    """Return the reports of a copy of the package with four more files."""
     copy = tmp_path_factory.mktemp("copied")
     for folder in ("dpviz", "pages"):
         shutil.copytree(ROOT / folder, copy / folder)
@@ -134,27 +134,27 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         [sys.executable, "-c", SCRIPT], cwd=copy, capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
-    found: dict[str, Any] = json.loads(run.stdout)
-    return found
+    facts: dict[str, Any] = json.loads(run.stdout)
+    return facts
 
 
 def test_a_metric_is_one_file(planted: dict[str, Any]) -> None:
     metrics = planted["metrics"]
     before = metrics.index("captured_share"), metrics.index("captured_total")
-    assert before[0] < metrics.index("planted_share") < before[1]  # by its place
+    assert before[0] < metrics.index("planted_share") < before[1]
     assert {"planted_share", "planted_share_low", "planted_share_high"} <= set(planted["columns"])
     assert "planted_share" in planted["figures"]
     assert planted["drawn"] > 0
-    # those of a picture are there where one is paid for
-    drawn = [key for key in metrics if key not in ("fidelity", "class_picture")]
-    assert all(keys == drawn for keys in planted["json"].values())
-    assert set(planted["swept"]) == set(drawn)
+    # Measures of the published 2-D map are missing here, because the map has no budget.
+    own_keys = [key for key in metrics if key not in ("fidelity", "class_picture")]
+    assert all(keys == own_keys for keys in planted["json"].values())
+    assert set(planted["swept"]) == set(own_keys)
     assert "planted_share" in planted["goals"]
     assert planted["needed"] == ["seed_noise"]
 
 
 def test_a_table_is_one_file(planted: dict[str, Any]) -> None:
-    assert planted["tables"][:3] == ["digits", "seedlings", "breast_cancer"]  # by its place
+    assert planted["tables"][:3] == ["digits", "seedlings", "breast_cancer"]
 
 
 def test_a_page_is_one_file(planted: dict[str, Any]) -> None:
@@ -163,7 +163,7 @@ def test_a_page_is_one_file(planted: dict[str, Any]) -> None:
 
 
 def test_a_lesson_is_one_file(planted: dict[str, Any]) -> None:
-    """English where a translation, a file that nobody has edited, does not have it."""
+    """A new lesson shows English text if a translation file does not have the lesson."""
     assert planted["course"][-1] == "Planted"
     assert planted["german"][-1] == "One release at epsilon {epsilon}."
     assert planted["german"][0] != planted["german"][-1]

@@ -1,4 +1,4 @@
-"""What SECURITY.md promises, asked of our own servers and of one without a guard."""
+"""The promises of SECURITY.md, tested on dpviz's servers and on an unprotected server."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="need
 
 
 def test_each_sentence_is_asked_or_is_no_promise_of_a_server() -> None:
-    found = sentences()
-    assert len(found) > 15
-    for sentence in found:
-        told = [start for start in promises.TOLD if sentence.startswith(start)]
-        asked = [start for start in promises.CHECKS if sentence.startswith(start)]
-        assert len(told) + len(asked) == 1, sentence
+    texts = sentences()
+    assert len(texts) > 15
+    for sentence in texts:
+        promises_of = [start for start in promises.TOLD if sentence.startswith(start)]
+        checks = [start for start in promises.CHECKS if sentence.startswith(start)]
+        assert len(promises_of) + len(checks) == 1, sentence
     for start in (*promises.TOLD, *promises.CHECKS):
-        assert any(sentence.startswith(start) for sentence in found), start
+        assert any(sentence.startswith(start) for sentence in texts), start
 
 
 @pytest.mark.parametrize("public", [False, True], ids=["normal", "public"])
 def test_our_own_server_keeps_them(
     public: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = {"XDG_CACHE_HOME": str(tmp_path), "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "5"}
-    own |= {"DPVIZ_PUBLIC": "on"} if public else {}
+    env = {"XDG_CACHE_HOME": str(tmp_path), "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "5"}
+    env |= {"DPVIZ_PUBLIC": "on"} if public else {}
     log = tmp_path / "log"
-    with Server(app_path(), log, own) as server:
+    with Server(app_path(), log, env) as server:
         words = ["--pid", str(server.pid), "--log", str(log), *["--public"] * public]
-        failed = promises.main([server.url, *words])
-        printed = capsys.readouterr().out
-        assert failed == 0, printed
+        failures = promises.main([server.url, *words])
+        output = capsys.readouterr().out
+        assert failures == 0, output
         assert server.new_traceback() == ""
-    # What cannot be seen there is what needs the other kind of server, and nothing else.
-    skipped = {check_of(line[6:]) for line in printed.splitlines() if line.startswith("skip")}
+    # A local and a public server each skip only the checks that need the other kind of server.
+    skips = {check_of(line[6:]) for line in output.splitlines() if line.startswith("skip")}
     files = {
         promises.own_session, promises.survives, promises.room, promises.unlogged, promises.links,
     }  # fmt: skip
-    assert skipped == (files if public else {promises.switched_off})
-    assert printed.count("\npass") + printed.startswith("pass") == 12 - len(skipped)
+    assert skips == (files if public else {promises.switched_off})
+    assert output.count("\npass") + output.startswith("pass") == 12 - len(skips)
 
 
 def test_a_server_without_a_guard_is_found_out(tmp_path: Path) -> None:
-    """The control: Streamlit as it comes, which shows a link's text and a file's first line."""
+    """Control: plain Streamlit, which shows a link's text and a file's first line, is detected."""
     app = tmp_path / "app.py"
     app.write_text(
         "import streamlit as st\n"
@@ -64,7 +64,7 @@ def test_a_server_without_a_guard_is_found_out(tmp_path: Path) -> None:
         "    python_calamine.load_workbook(file)\n"
     )
     with Server(app, tmp_path / "log") as server:
-        asked = Asking(server.url, server.pid)
+        server_asking = Asking(server.url, server.pid)
         for check in (
             promises.outside,
             promises.names,
@@ -72,26 +72,26 @@ def test_a_server_without_a_guard_is_found_out(tmp_path: Path) -> None:
             promises.headers,
             promises.hostile,
         ):
-            assert asyncio.run(check(asked)).kept is False, check.__name__
+            assert asyncio.run(check(server_asking)).kept is False, check.__name__
         public = Asking(server.url, public=True, _takes=True)
         assert asyncio.run(promises.switched_off(public)).kept is False
-        asked._takes = True
-        with pytest.raises(OSError, match="hung up"):  # the reader has taken it along
-            asyncio.run(promises.survives(asked))
+        server_asking._takes = True
+        with pytest.raises(OSError, match="hung up"):  # The server's reader ends with an error.
+            asyncio.run(promises.survives(server_asking))
 
 
 def test_a_line_to_the_outside_is_seen() -> None:
-    """No packet leaves: the address is one of documentation, and nothing is sent."""
+    """A connection to the outside is detected; its address is reserved, so no packet arrives."""
     assert "198.51.100.7:9" not in outgoing(os.getpid())
-    with watching(os.getpid()) as seen, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+    with watching(os.getpid()) as watch, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
         try:
             line.connect(("198.51.100.7", 9))
         except OSError:
             pytest.skip("this machine has no way out, so none is to be seen")
         end = time.monotonic() + 10
-        while "198.51.100.7:9" not in seen and time.monotonic() < end:
+        while "198.51.100.7:9" not in watch and time.monotonic() < end:
             pass
-    assert "198.51.100.7:9" in seen
+    assert "198.51.100.7:9" in watch
     assert outgoing(os.getpid()) == set()
 
 
@@ -99,9 +99,9 @@ def test_a_socket_that_may_still_go_out_is_looked_at_again() -> None:
     def number(one: socket.socket) -> str:
         return str(os.fstat(one.fileno()).st_ino)
 
-    settled: set[str] = set()
+    quiet: set[str] = set()
     here, there = socket.socketpair()
     with here, there, socket.socket() as free, socket.create_server(("127.0.0.1", 0)) as door:
-        assert outgoing(os.getpid(), settled) == set()
-        assert {number(here), number(there), number(door)} <= settled
-        assert number(free) not in settled
+        assert outgoing(os.getpid(), quiet) == set()
+        assert {number(here), number(there), number(door)} <= quiet
+        assert number(free) not in quiet

@@ -1,4 +1,4 @@
-"""Files that take gigabytes or for ever: the child that reads one ends, and nothing else moves."""
+"""Files that take gigabytes or never end stop only the child process that reads them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _far_cell() -> bytes:
 
 
 def _stata() -> bytes:
-    """Return a word of 30 kB that 400,000 cells share: 12 GB."""
+    """Return a Stata file in which 400,000 cells share a word of 30 kB: 12 GB."""
     sink = io.BytesIO()
     frame = pd.DataFrame({"a": np.zeros(400_000), "b": np.zeros(400_000, np.int8)})
     labels = {"b": {0: "y" * 30_000}}
@@ -92,18 +92,18 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 
 
 def _resident() -> int:
-    """Return the most memory that this process has had since it was last asked, in MiB."""
-    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    """Return this process's peak memory since the last call, in MiB."""
+    match = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     Path("/proc/self/clear_refs").write_text("5")
-    assert found is not None
-    return int(found[1]) >> 10
+    assert match is not None
+    return int(match[1]) >> 10
 
 
 @pytest.mark.parametrize("which", HOSTILE)
 def test_a_hostile_file_is_read_or_ends_its_child_alone(
     which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "MEMORY_BYTES", 1 << 28)  # a quarter: it dies in a second
+    monkeypatch.setattr(process, "MEMORY_BYTES", 1 << 28)  # Use 256 MB, to end within a second.
     data = HOSTILE[which]()
     path = tmp_path / "t"
     path.write_bytes(data)
@@ -115,21 +115,21 @@ def test_a_hostile_file_is_read_or_ends_its_child_alone(
             lambda: len(in_batches(path, ReadOptions(label="b")).first()),
             lambda: len(next(open_records(path, names).blocks())),
         ]
-    said: list[str] = []
+    messages: list[str] = []
     _resident()
     before = _resident()
     for door in doors:
         try:
             door()
         except DpvizError as error:
-            said.append(str(error))
-        # what is read, a batch at a time or as an upload, and nothing of what it grew to
+            messages.append(str(error))
+        # Here this process holds only the read data; the child held the peak of memory.
         assert _resident() - before < 400
-    assert all(one.isprintable() and len(one) < 300 for one in said)
-    assert read_raw(b"a,b\n1,2\n3,4\n", name="t").shape == (2, 2)  # and the next file is read
+    assert all(one.isprintable() and len(one) < 300 for one in messages)
+    assert read_raw(b"a,b\n1,2\n3,4\n", name="t").shape == (2, 2)  # The next file can be read.
 
 
-# A file that is read for ever: nobody writes into the pipe
+# This read never ends, because no process writes into its pipe.
 
 
 class _Stopped(Exception):
@@ -148,28 +148,28 @@ def test_stop_ends_it() -> None:
     data = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 23), 1)
     with pytest.raises(_Stopped), cancelled_by(stop):
         read_raw(data, name="t")
-    assert len(_readers(os.getpid())) == 1  # the helper
+    assert len(_readers(os.getpid())) == 1  # Only the helper process remains.
 
 
 def _readers(above: int) -> set[int]:
-    """Return the helper that a process has started, and the children that the helper has."""
-    found = {above}
+    """Return the helper that a process has started, and the helper's children."""
+    pids = {above}
     while True:
-        more = found | {pid for pid, its in _parents().items() if its in found}
-        if more == found:
-            return {pid for pid in found if b"reader.py" in _words(pid)}
-        found = more
+        more = pids | {pid for pid, its in _parents().items() if its in pids}
+        if more == pids:
+            return {pid for pid in pids if b"reader.py" in _words(pid)}
+        pids = more
 
 
 def _parents() -> dict[int, int]:
     folders = [*Path("/proc").glob("[0-9]*")]
-    found = {}
+    parents = {}
     for folder in folders:
         with suppress(OSError):
             state, its = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
             if state != "Z":
-                found[int(folder.name)] = int(its)
-    return found
+                parents[int(folder.name)] = int(its)
+    return parents
 
 
 def _words(pid: int) -> bytes:
@@ -200,9 +200,9 @@ def test_its_parent_s_death_ends_it(tmp_path: Path) -> None:
         assert len(born) == 2
         parent.send_signal(signal.SIGKILL)
     end = time.monotonic() + 5
-    while (left := born & {*_parents()}) and time.monotonic() < end:
+    while (orphans := born & {*_parents()}) and time.monotonic() < end:
         time.sleep(0.02)
-    assert not left
+    assert not orphans
 
 
 def test_a_file_is_read_under_lower_limits_of_the_machine(tmp_path: Path) -> None:
@@ -212,5 +212,5 @@ def test_a_file_is_read_under_lower_limits_of_the_machine(tmp_path: Path) -> Non
         "import resource, sys; resource.setrlimit(resource.RLIMIT_CPU, (40, 40)); "
         "from dpviz.datasets import read_raw; print(len(read_raw(sys.argv[1], name='a').columns))"
     )
-    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
-    assert done.stdout == "2\n", done.stderr[-300:]
+    result = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert result.stdout == "2\n", result.stderr[-300:]

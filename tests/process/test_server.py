@@ -1,6 +1,6 @@
-"""A real server: what it asks outside, whom it answers, what it keeps, and how it ends.
+"""A real server: its outside requests, its visitors, its stored data, and its end.
 
-Where only what a command and an environment make of it is asked, it is a fork of a warm Python.
+If only the result of a command and an environment matters, the server is a fork of a warm Python.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tools.promises import answer, put, shaken, status_of
 
 ROOT = Path(__file__).resolve().parents[2]
 VIEW = "v=1&table=iris&trials=2&m=gaussian"
-# Runs first in every interpreter that finds it, and writes down whom the interpreter asks.
+# Each interpreter that finds this code runs it first, and logs the hosts that it contacts.
 WATCH = """
 import os, sys
 
@@ -59,7 +59,7 @@ sys.addaudithook(note)
 
 @pytest.fixture
 def watch(tmp_path: Path) -> dict[str, str]:
-    """Return an environment in which it is written down whom a process asks."""
+    """Return an environment that logs the hosts that a process contacts."""
     folder = tmp_path / "watch"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(WATCH, encoding="utf-8")
@@ -67,10 +67,10 @@ def watch(tmp_path: Path) -> dict[str, str]:
 
 
 def asked(watch: Mapping[str, str]) -> list[str]:
-    """Return what was asked of anybody but this machine's own loopback."""
+    """Return the logged requests to hosts other than this machine's loopback."""
     lines = Path(watch["ASKED"]).read_text(encoding="utf-8").splitlines()
-    own = (" is watched", "('127.0.0.1'", "('localhost'", "('::1'", "(b'127.0.0.1'")
-    return [line for line in lines if not any(word in line for word in own)]
+    marks = (" is watched", "('127.0.0.1'", "('localhost'", "('::1'", "(b'127.0.0.1'")
+    return [line for line in lines if not any(word in line for word in marks)]
 
 
 @contextmanager
@@ -79,18 +79,18 @@ def served(
 ) -> Iterator[Server]:
     """Start the dashboard as ``dpviz app`` does."""
     port = free_port()
-    own = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
+    env = {"XDG_CACHE_HOME": str(folder), "DPVIZ_LEDGERS": str(folder / "ledgers")}
     command = [sys.executable, "-m", "dpviz", "app", "--headless", "--port", str(port), *words]
     log = folder / "server.log"
     with Server(
-        app_path(), log, {**own, **(environment or {})}, ROOT, port=port, command=command
+        app_path(), log, {**env, **(environment or {})}, ROOT, port=port, command=command
     ) as running:
         yield running
         assert running.new_traceback() == ""
 
 
 def visited(server: Server, query: str = VIEW) -> None:
-    """Let somebody come, see the page and leave."""
+    """Let a visitor come, see the page and leave."""
 
     async def come() -> None:
         visitor = Visitor(1, server.url)
@@ -101,7 +101,7 @@ def visited(server: Server, query: str = VIEW) -> None:
     asyncio.run(come())
 
 
-# Outside -------------------------------------------------------------------------------------
+# Requests ------------------------------------------------------------------------------------
 
 
 def test_the_watch_sees_what_is_asked(watch: dict[str, str]) -> None:
@@ -120,22 +120,22 @@ def test_the_watch_sees_what_is_asked(watch: dict[str, str]) -> None:
 def test_with_visitors_and_files_it_asks_nobody_keeps_its_limits_and_ends(
     watch: dict[str, str], tmp_path: Path
 ) -> None:
-    """As in a container: any address, no browser, two places, a megabyte for each session."""
-    own = {
+    """Settings as in a container: any address, no browser, two visitors, a megabyte per session."""
+    env = {
         "STREAMLIT_SERVER_ADDRESS": "0.0.0.0",
         "DPVIZ_HOSTS": "dpviz.example.org",
         "DPVIZ_SESSIONS": "2",
         "STREAMLIT_SERVER_MAX_UPLOAD_SIZE": "1",
     }
-    with served(tmp_path, {**watch, **own}) as server:
-        watched = Path(watch["ASKED"]).read_text(encoding="utf-8")
-        assert f"{server.pid} is watched\n" in watched
+    with served(tmp_path, {**watch, **env}) as server:
+        log = Path(watch["ASKED"]).read_text(encoding="utf-8")
+        assert f"{server.pid} is watched\n" in log
         asyncio.run(each_session_has_its_room(server))
         assert asked(watch) == []
 
 
 async def each_session_has_its_room(server: Server) -> None:
-    """Gets it back, has none without a place, and holds nobody up at the end."""
+    """Check a session's upload limit: space is freed, needs a session, and delays no shutdown."""
 
     async def send(visitor: Visitor, name: str, size: int) -> None:
         there = f"/_stcore/upload_file/{visitor.session}/{name}"
@@ -146,30 +146,30 @@ async def each_session_has_its_room(server: Server) -> None:
         await visitor.visit(VIEW)
     assert one.problems + two.problems == []
     await send(one, "a", 700_000)
-    # refused by its length alone: of a body that was on its way, a client that writes
-    # before it reads would see a closed line
+    # The server refuses this upload by its stated length alone. Send no body: a client that writes
+    # before it reads would see a closed connection.
     with closing(put(server.url, one.session, 700_000, one.cookie())) as line:
         assert await asyncio.to_thread(status_of, line) == 413
     await send(one, "b", 300_000)
-    await send(two, "a", 700_000)  # each has its own
+    await send(two, "a", 700_000)  # Each session has its own upload limit.
     there = f"/_stcore/upload_file/{one.session}/a"
     assert await asyncio.to_thread(one.take_away, there) == 204
     await send(one, "b", 700_000)
-    # of no stated length: cut off on its way
+    # If an upload states no length, the server stops the upload on its way.
     with closing(put(server.url, two.session, None, one.cookie())) as line:
         head = b'--edge\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n'
         for piece in (head, *(bytes(2**16),) * 64):
             try:
                 line.sendall(b"%x\r\n%b\r\n" % (len(piece), piece))
             except OSError:
-                break  # it does not listen any more
+                break  # The server has closed the connection.
         assert await asyncio.to_thread(status_of, line) == 413
     assert any("all places are taken" in said for said in late.notices)
     with closing(put(server.url, late.session, 2**10, late.cookie())) as line:
         assert await asyncio.to_thread(status_of, line) == 403
     await one.leave()
     await late.leave()
-    if os.name == "posix":  # while a file hangs
+    if os.name == "posix":  # Test an upload that never ends.
         with closing(put(server.url, two.session, 2**10, two.cookie())) as line:
             line.sendall(b"--edge\r\n")
             line.settimeout(0.3)
@@ -178,14 +178,14 @@ async def each_session_has_its_room(server: Server) -> None:
 
 
 def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path, warm: Path) -> None:
-    """`streamlit run app.py` listens everywhere: hosts that start it so knock from outside."""
+    """`streamlit run app.py` listens everywhere, so refuse outside hosts until they are allowed."""
     near = _other_address()
     if near is None:
         pytest.skip("this machine has no address but its loopback")
     command = [str(warm), "-m", "streamlit", "run", str(app_path())]
     port = free_port()
-    own = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_SERVER_PORT": str(port)}
-    with Server(app_path(), tmp_path / "log", own, port=port, command=command) as server:
+    env = {"STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_SERVER_PORT": str(port)}
+    with Server(app_path(), tmp_path / "log", env, port=port, command=command) as server:
         assert answer(server.url)[0] == 200
         assert _knock(near, port, "/_stcore/health") == 200
         assert _knock(near, port, "/") == 403
@@ -193,10 +193,10 @@ def test_until_it_is_opened_it_answers_its_own_machine_only(tmp_path: Path, warm
 
 
 def _other_address() -> str | None:
-    """Return an address of this machine that is not its loopback; no packet leaves."""
+    """Return an address of this machine other than its loopback; no packet is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
-            one.connect(("198.51.100.1", 1))  # of documentation: nobody's
+            one.connect(("198.51.100.1", 1))  # Nobody uses this address.
         except OSError:
             return None
         return str(one.getsockname()[0])
@@ -204,31 +204,31 @@ def _other_address() -> str | None:
 
 def _knock(name: str, port: int, path: str) -> int:
     try:
-        with urllib.request.urlopen(f"http://{name}:{port}{path}", timeout=20) as found:
-            return int(found.status)
+        with urllib.request.urlopen(f"http://{name}:{port}{path}", timeout=20) as response:
+            return int(response.status)
     except HTTPError as refused:
         return refused.code
 
 
-# What is said at once -------------------------------------------------------------------------
+# Messages sent together -----------------------------------------------------------------------
 
 
 class Hasty(Visitor):
-    """A visitor whose messages come together, as after a line that stood still."""
+    """A visitor whose messages arrive together, as after a stalled connection."""
 
     def _take(self, message: ForwardMsg) -> None:
         super()._take(message)
-        if message.WhichOneof("type") == "navigation":  # as a browser does
+        if message.WhichOneof("type") == "navigation":  # Follow the navigation as a browser does.
             self._page = message.navigation.page_script_hash
 
     async def at_once(self, epsilon: float, delta: str) -> dict[str, str]:
-        """Move the board and write a delta, ask for a run that says neither; return the address."""
+        """Move the figure and set a delta, then request a run without both; return the address."""
         assert self._stream is not None
-        moved = [{"event": "commit", "value": epsilon}]
+        events = [{"event": "commit", "value": epsilon}]
         trigger = f"$$STREAMLIT_INTERNAL_KEY_{self._widgets['board']}__events"
         self._values["view.delta.box"] = ("string_value", delta)
-        first = self._wish({trigger: moved})
-        del self._values["view.delta.box"]  # as where the second leaves the page that has the box
+        first = self._wish({trigger: events})
+        del self._values["view.delta.box"]  # Make the second message look like another page's.
         before = self._finished
         for message in (first, self._wish({})):
             await self._stream.send(message)
@@ -237,7 +237,7 @@ class Hasty(Visitor):
 
 
 def test_of_two_messages_that_come_together_both_are_heard(tmp_path: Path, warm: Path) -> None:
-    """Streamlit ends the first one's run before it has taken what was set."""
+    """Both messages take effect, although Streamlit ends the first run before it reads them."""
 
     async def say(url: str) -> None:
         visitor = Hasty(1, url)
@@ -254,11 +254,11 @@ def test_of_two_messages_that_come_together_both_are_heard(tmp_path: Path, warm:
         assert it.new_traceback() == ""
 
 
-# What is left --------------------------------------------------------------------------------
+# Leftover state ------------------------------------------------------------------------------
 
 
 def until(true: Callable[[], bool], seconds: float) -> bool:
-    """Return whether something becomes true in time, without a word to any server."""
+    """Return whether a condition becomes true in time, without contacting a server."""
     end, again = time.monotonic() + seconds, threading.Event()
     while not true():
         if time.monotonic() > end:
@@ -269,9 +269,9 @@ def until(true: Callable[[], bool], seconds: float) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_lines_that_were_cut_leave_no_open_files_and_no_traceback(tmp_path: Path) -> None:
-    """A session that never ran has an event loop too, and Streamlit forgets it without closing."""
-    own = {"XDG_CACHE_HOME": str(tmp_path), "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "5"}
-    with Server(app_path(), tmp_path / "log", own) as server:
+    """Dropped connections leave no state, even if Streamlit forgets to close a session."""
+    env = {"XDG_CACHE_HOME": str(tmp_path), "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "5"}
+    with Server(app_path(), tmp_path / "log", env) as server:
         folder = Path(f"/proc/{server.pid}/fd")
 
         def opened() -> int:
@@ -290,26 +290,26 @@ def test_lines_that_were_cut_leave_no_open_files_and_no_traceback(tmp_path: Path
                 with closing(put(server.url, visitor.session, length, visitor.cookie())) as line:
                     line.sendall(b"--edge\r\n" if length else b"8\r\n--edge\r\n\r\n")
                     line.settimeout(0.3)
-                    assert await asyncio.to_thread(status_of, line) == 0  # it waits for the rest
-            # of a page that has run again since
-            pressed = BackMsg()
-            request = pressed.backend_operation_request
+                    assert await asyncio.to_thread(status_of, line) == 0
+            # Request a file from a run of the page that a newer run has replaced.
+            message = BackMsg()
+            request = message.backend_operation_request
             request.request_id, request.session_id = "1", visitor.session
             request.deferred_file.file_id = "overtaken"
             assert visitor._stream is not None
-            await visitor._stream.send(pressed.SerializeToString())
-            await visitor.move(2.0)  # until it is answered
+            await visitor._stream.send(message.SerializeToString())
+            await visitor.move(2.0)  # This returns after the server's answer.
             await visitor.leave()
 
         asyncio.run(cut_short())
         assert server.new_traceback() == ""
 
 
-# The end -------------------------------------------------------------------------------------
+# Shutdown ------------------------------------------------------------------------------------
 
 
 def ended(server: Server, number: int) -> None:
-    """Send a signal and see that the port is free within two seconds, and the process gone."""
+    """Send a signal; the port must be free within two seconds, and the process then ends."""
     os.kill(server.pid, signal.SIGTERM)
     assert until(lambda: is_free(number), 2)
     assert until(lambda: server.ended, 10)
@@ -319,7 +319,7 @@ def ended(server: Server, number: int) -> None:
     ("name", "word", "start"),
     [
         ("DPVIZ_PUBLIC", "maybe", ["dpviz", "app", "--headless", "--port"]),
-        # and so where the script is given to Streamlit
+        # A wrong value also stops the start if Streamlit runs the script itself.
         ("DPVIZ_RELEASE", "never", ["streamlit", "run", str(app_path()), "--server.headless",
                                     "true", "--server.port"]),
     ],
@@ -327,23 +327,23 @@ def ended(server: Server, number: int) -> None:
 def test_a_wrong_word_stops_the_start_in_one_sentence(
     name: str, word: str, start: list[str], warm: Path
 ) -> None:
-    """Both starts ask one reader of all switches; tests/unit/test_environment.py asks it all."""
-    stopped = subprocess.run(
+    """A wrong value prevents both kinds of start; tests/unit/test_environment.py has all rules."""
+    process = subprocess.run(
         [str(warm), "-m", *start, str(free_port())],
         cwd=ROOT, env={**os.environ, name: word}, stdin=subprocess.DEVNULL, capture_output=True,
         text=True, check=False, timeout=60,
     )  # fmt: skip
-    assert stopped.returncode != 0
-    assert f"dpviz: {name} must be " in stopped.stderr
-    assert "Traceback" not in stopped.stderr
+    assert process.returncode != 0
+    assert f"dpviz: {name} must be " in process.stderr
+    assert "Traceback" not in process.stderr
     if start[0] == "dpviz":
-        assert (stopped.returncode, stopped.stdout) == (2, "")
-        assert stopped.stderr.startswith("dpviz: ")
-        assert stopped.stderr.count("\n") == 1
+        assert (process.returncode, process.stdout) == (2, "")
+        assert process.stderr.startswith("dpviz: ")
+        assert process.stderr.count("\n") == 1
 
 
 def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path, warm: Path) -> None:
-    """A host without a place for variables has one for secrets, which Streamlit puts there."""
+    """A host may offer only secrets, not variables; Streamlit puts secrets in the environment."""
     folder = tmp_path / "repository"
     folder.mkdir()
     for name in ("app.py", "pages", "dpviz", "data"):
@@ -356,9 +356,9 @@ def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path, warm: P
     )
     port = free_port()
     command = [str(warm), "-m", "streamlit", "run", "app.py"]
-    own = {"STREAMLIT_SERVER_PORT": str(port), "STREAMLIT_SERVER_HEADLESS": "true"}
+    env = {"STREAMLIT_SERVER_PORT": str(port), "STREAMLIT_SERVER_HEADLESS": "true"}
     with Server(
-        folder / "app.py", tmp_path / "log", own, folder, port=port, command=command
+        folder / "app.py", tmp_path / "log", env, folder, port=port, command=command
     ) as server:
         assert answer(server.url, Host="my.app.example")[0] == 200
         assert answer(server.url, Host="other.app.example")[0] == 421
@@ -370,37 +370,37 @@ def test_what_a_host_keeps_as_a_secret_sets_the_switches(tmp_path: Path, warm: P
 
 
 def rows() -> list[tuple[str, str]]:
-    """Return every command of the table in docs/deploy.md, and the name that it is reached by."""
+    """Return every command in the table of docs/deploy.md, and the host name to open."""
     text = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     table_of_hosts = text.partition("<!-- hosts: start -->")[2].partition("<!-- hosts: end -->")[0]
-    found = [line.split("|") for line in table_of_hosts.strip().splitlines()[2:]]
-    return [(cells[2].strip(" `"), cells[3].strip(" `")) for cells in found]
+    table_rows = [line.split("|") for line in table_of_hosts.strip().splitlines()[2:]]
+    return [(cells[2].strip(" `"), cells[3].strip(" `")) for cells in table_rows]
 
 
 @pytest.mark.parametrize(("command", "name"), rows(), ids=[row[0].split()[0] for row in rows()])
 def test_every_host_of_the_table_is_served_by_its_command(
     command: str, name: str, tmp_path: Path, warm: Path
 ) -> None:
-    """As typed, but for where the programs lie and the port."""
+    """Each command works as typed, except for the programs' folder and the port."""
     port = free_port()
     program = f"{warm} -m "
-    written = re.sub(r"(?<![-\w])(dpviz (?:app|class)|streamlit run)", rf"{program}\1", command)
-    if command == "dpviz class":  # it says its port itself, because phones type it
-        written += f" --port {port}"
-    own = {
+    line = re.sub(r"(?<![-\w])(dpviz (?:app|class)|streamlit run)", rf"{program}\1", command)
+    if command == "dpviz class":  # The printed link needs a stated port.
+        line += f" --port {port}"
+    env = {
         "PORT": str(port), "STREAMLIT_SERVER_PORT": str(port), "XDG_CACHE_HOME": str(tmp_path),
         "STREAMLIT_SERVER_HEADLESS": "true",
     }  # fmt: skip
-    before, run, rest = written.partition(program)
+    before, run, rest = line.partition(program)
     shell = ["bash", "-c", f"export {before or 'X=1'}\nexec {run}{rest}"]
-    with Server(app_path(), tmp_path / "log", own, ROOT, port=port, command=shell) as server:
+    with Server(app_path(), tmp_path / "log", env, ROOT, port=port, command=shell) as server:
         if name == "what it prints":
-            said = (tmp_path / "log").read_text(encoding="utf-8")
-            printed = re.search(r"phones open http://([^/:]+):(\d+)/", said)
-            assert printed is not None
-            assert printed[2] == str(port)
-            name = printed[1]
-            assert _knock(name, port, "/") == 200  # opened by its name, the page too
+            log = (tmp_path / "log").read_text(encoding="utf-8")
+            match = re.search(r"phones open http://([^/:]+):(\d+)/", log)
+            assert match is not None
+            assert match[2] == str(port)
+            name = match[1]
+            assert _knock(name, port, "/") == 200  # The page also opens by this host name.
         assert answer(server.url, Host=name)[0] == 200
         assert answer(server.url, Host="evil.example")[0] == 421
         assert asyncio.run(shaken(server.url)) == 101
@@ -411,33 +411,33 @@ def test_every_host_of_the_table_is_served_by_its_command(
 
 
 def _listening(command: str) -> str:
-    """Return what a command listens to: `dpviz app` to localhost, unless it is told otherwise."""
-    told = any(w in command for w in ("STREAMLIT_SERVER_ADDRESS", "streamlit run", "dpviz class"))
-    return "everywhere" if told else "localhost"
+    """Return a command's address: `dpviz app` listens on localhost unless told otherwise."""
+    ours = any(w in command for w in ("STREAMLIT_SERVER_ADDRESS", "streamlit run", "dpviz class"))
+    return "everywhere" if ours else "localhost"
 
 
 def test_jupyterhub_starts_it_below_a_path_and_it_answers_the_proxy_alone(tmp_path: Path) -> None:
-    """By what the package tells jupyter-server-proxy, filled in as that does."""
+    """Start dpviz by the package's settings for jupyter-server-proxy, filled in the same way."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (name, place), *others = project["entry-points"]["jupyter_serverproxy_servers"].items()
-    told = pkgutil.resolve_name(place)()
+    application = pkgutil.resolve_name(place)()
     port, hub = free_port(), "/user/ann/"
 
     def filled(words: Mapping[str, str]) -> dict[str, str]:
         return {key: text.format(port=port, base_url=hub) for key, text in words.items()}
 
-    command = [word.format(port=port) for word in told["command"]]
-    own = {"XDG_CACHE_HOME": str(tmp_path), **filled(told["environment"])}
+    command = [word.format(port=port) for word in application["command"]]
+    env = {"XDG_CACHE_HOME": str(tmp_path), **filled(application["environment"])}
     below = f"{hub}{name}"
-    assert (told["absolute_url"], others) == (True, [])  # the whole path is handed on
+    assert (application["absolute_url"], others) == (True, [])  # The proxy passes the full path.
     with Server(
-        app_path(), tmp_path / "log", own, ROOT, port=port, command=command, below=below
+        app_path(), tmp_path / "log", env, ROOT, port=port, command=command, below=below
     ) as server:
-        heads = filled(told["request_headers_override"])
+        heads = filled(application["request_headers_override"])
         assert answer(server.url, **heads)[0] == 200
         assert asyncio.run(shaken(server.url, **heads)) == 101
         visited(server)
-        # past the proxy, as a page elsewhere would come: by its own name, or with its own origin
+        # Refuse requests that bypass the proxy, as from another page: with its host or origin.
         assert answer(server.url, Host="hub.example.org")[0] == 421
         assert asyncio.run(shaken(server.url, Origin="https://hub.example.org")) == 403
         assert server.new_traceback() == ""

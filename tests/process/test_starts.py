@@ -1,4 +1,4 @@
-"""Interpreters that are started: what they import, print and leave behind."""
+"""Starts of interpreters: their imports, their output and their leftovers."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ print(json.dumps(told))
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, Any]:
-    """Return what a session of Python sees, step by step."""
-    found = subprocess.run(
+    """Return a Python session's state, step by step."""
+    process = subprocess.run(
         [sys.executable, "-c", _SESSION], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    said: dict[str, Any] = json.loads(found.stdout)
-    return said
+    answer: dict[str, Any] = json.loads(process.stdout)
+    return answer
 
 
 def test_packages_are_packages_and_the_old_names_say_the_new(told: dict[str, Any]) -> None:
@@ -73,7 +73,7 @@ def test_nothing_is_imported_before_it_is_used(told: dict[str, Any]) -> None:
 
 
 def test_a_command_does_not_import_what_others_need() -> None:
-    """The dashboard, which is another process, and the version need next to nothing."""
+    """The dashboard (a separate process) and the version import almost nothing."""
     program = (
         "import sys; from dpviz.cli import build_parser, load, main; load(['app']); "
         "main(['app', '--port', '0']); load(['--version']); build_parser('--version'); "
@@ -84,12 +84,12 @@ def test_a_command_does_not_import_what_others_need() -> None:
         "'dpviz.cli.asking')]; "
         "print(heavy, file=sys.stderr)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.startswith("set()\n")
-    assert "--port must be from 1 to 65535" in done.stderr
-    assert done.stderr.strip().splitlines()[-1] == "[]"
+    assert process.stdout.startswith("set()\n")
+    assert "--port must be from 1 to 65535" in process.stderr
+    assert process.stderr.strip().splitlines()[-1] == "[]"
 
 
 def test_the_frame_of_the_pages_loads_nothing_heavy() -> None:
@@ -97,11 +97,11 @@ def test_the_frame_of_the_pages_loads_nothing_heavy() -> None:
         "import sys; import pages.ui.shell; "
         f"print([name for name in {HEAVY!r} if name in sys.modules], 'pandas' in sys.modules)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         cwd=app_path().parent,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["[]", "True"]
+    assert process.stdout.split() == ["[]", "True"]

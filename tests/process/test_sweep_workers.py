@@ -1,6 +1,6 @@
-"""Sweeps in several processes, and interrupted ones: the same bytes, and whole cells.
+"""Sweeps in several processes, and interrupted sweeps: the same bytes, and complete results.
 
-A killed worker loses nothing, and all end with their maker.
+A killed worker loses no results, and all workers end with the process that made them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def iris() -> Prepared:
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the whole cells."""
+    """Return the complete stored results."""
     return sorted(folder.rglob("*.cell"))
 
 
@@ -56,9 +56,9 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     assert sorted(last.done) == list(range(30))
     assert last.progress.done == 30
     assert len(list(tmp_path.glob("died *"))) == 1
-    own = {int(arrays["process"][0]) for arrays in last.done.values()}
-    assert os.getpid() not in own
-    assert all(gone(process) for process in own)
+    pids = {int(arrays["process"][0]) for arrays in last.done.values()}
+    assert os.getpid() not in pids
+    assert all(gone(process) for process in pids)
 
 
 def test_workers_that_always_end_are_one_sentence(tmp_path: Path) -> None:
@@ -99,11 +99,11 @@ def test_workers_that_wait_end_with_a_maker_that_was_killed(tmp_path: Path) -> N
     )
     assert maker.stdout is not None
     with maker.stdout as lines:
-        own = {int(word) for word in lines.readline().split()}
+        pids = {int(word) for word in lines.readline().split()}
     maker.kill()
     maker.wait()
-    assert own
-    assert all(gone(process) for process in own)
+    assert pids
+    assert all(gone(process) for process in pids)
 
 
 def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_interrupted_workers_keep_what_was_finished(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         sweep(iris(), OVER, SETTINGS, store=Store(tmp_path), progress=interrupt, workers=2)
-    kept = len(files(tmp_path))
-    assert kept == 7
-    found = sweep(iris(), OVER, SETTINGS, store=Store(tmp_path))
-    assert (found.reused, found.computed) == (kept, CELLS - kept)
+    count = len(files(tmp_path))
+    assert count == 7
+    answer = sweep(iris(), OVER, SETTINGS, store=Store(tmp_path))
+    assert (answer.reused, answer.computed) == (count, CELLS - count)

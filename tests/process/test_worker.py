@@ -1,4 +1,4 @@
-"""Work in a process of its own: the same result, and ended when nobody wants it any more."""
+"""Work in its own process gives the same result, and ends when nobody needs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.process.fatal import gone
 
 
 class Unwanted(Exception):
-    """Nobody wants the work any more."""
+    """Raised when nobody needs the work."""
 
 
 def refuse(name: str) -> None:

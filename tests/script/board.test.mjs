@@ -13,7 +13,7 @@ const { luminance, ramp } = await load("palette.js");
 const { nameAxis } = await load("distance.js");
 const { ends, places } = await load("picture.js");
 const { titleOf } = await load("strip.js");
-const { between, disc, dragged, saying, still, stroke } = await load("sheet.js");
+const { between, disc, discs, dragged, saying, still, stroke } = await load("sheet.js");
 const { alarm, draws, moment } = await load("../person/directions.js");
 
 const packed = (numbers) => Buffer.from(numbers.buffer).toString("base64");
@@ -131,8 +131,8 @@ test("the strip says what its curves rest on", () => {
     payload: { table, steps: 24, epsilons: [0.1, 1], ...payload }, frames: new Map([[1, { draws }]]), epsilon: 1,
   });
   assert.deepEqual(titleOf(view({ steps: null }, 20)), ["recovery"]);
-  assert.match(titleOf(view({}, 20))[1], /2 of 24 steps, as 61 features take long/);
-  assert.match(titleOf(view({}, 5))[2], /the first 5 of 20 draws/);
+  assert.match(titleOf(view({}, 20))[1], /2 of 24 steps, because 61 features take long/);
+  assert.match(titleOf(view({}, 5))[2], /the first 5 of 20 releases/);
 });
 
 test("a straight line goes where its equation says, whatever the box", () => {
@@ -187,13 +187,14 @@ test("a drag goes from where it is grabbed until it is dropped", () => {
 
 test("a line goes through all of its points, and a disc may be a ring", () => {
   const drawn = [];
-  const on = Object.fromEntries(["beginPath", "lineTo", "arc", "fill", "stroke"]
+  const on = Object.fromEntries(["beginPath", "moveTo", "lineTo", "arc", "fill", "stroke"]
     .map((name) => [name, (...given) => drawn.push([name, ...given.slice(0, 3)])]));
   stroke(on, 1, 2, 3, 4, 5, 6);
   assert.deepEqual(drawn.splice(0), [["beginPath"], ["lineTo", 1, 2], ["lineTo", 3, 4], ["lineTo", 5, 6], ["stroke"]]);
   disc(on, 1, 2, 3);
-  disc(on, 1, 2, 3, "stroke");
-  assert.deepEqual(drawn.map(([name]) => name), ["beginPath", "arc", "fill", "beginPath", "arc", "stroke"]);
+  assert.deepEqual(drawn.splice(0), [["beginPath"], ["moveTo", 4, 2], ["arc", 1, 2, 3], ["fill"]]);
+  discs(on, [1, 2, 7, 8], 3, "stroke"); // one path, and no line from one to the next
+  assert.deepEqual(drawn.map(([name]) => name), ["beginPath", "moveTo", "arc", "moveTo", "arc", "stroke"]);
 });
 
 test("a direction that her row does not turn tells nothing of her", () => {

@@ -1,8 +1,8 @@
-"""What the mechanisms that are not A plus one noise really draw, against the law they state.
+"""Mechanisms other than A plus one noise: their actual noise follows the stated law.
 
-Tolerances are those of `test_noise_laws`: a second moment of N independent normal entries has the
-relative standard error sqrt(2/N), 6.1 of them are exceeded once in 1e9 by chance, and a scale that
-is 2 % off must be seen.
+Tolerances are as in `test_noise_laws`. A second moment of N independent normal entries has the
+relative standard error sqrt(2/N); chance exceeds 6.1 standard errors once in 1e9. A scale that is 2
+% off must be detected.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def draws(name: str, size: int = DRAWS) -> Draws:
 
 
 def normal_of(sample: FloatArray, std: float) -> bool:
-    """Return whether the second moment of independent entries is that of N(0, std^2)."""
+    """Return whether independent entries have the second moment of N(0, std^2)."""
     relative = float(np.mean(np.square(sample)) / std**2 - 1)
     return abs(relative) <= Z * math.sqrt(2 / sample.size)
 
 
 def check_goe(noise: FloatArray, scale: float) -> None:
-    """Diagonal of std ``scale``, off it scale/sqrt(2); 2 % off must be seen."""
+    """Check std ``scale`` on the diagonal, scale/sqrt(2) off it; detect a scale that is 2 % off."""
     diagonal = np.diagonal(noise, axis1=1, axis2=2)
     upper = np.triu_indices(D, 1)
     for sample, std in ((diagonal, scale), (noise[:, *upper], scale / math.sqrt(2))):
@@ -82,33 +82,34 @@ def test_spherical_adds_a_goe_to_the_moment_of_unit_rows(relation: Relation) -> 
 def test_both_looks_of_the_funnel_have_the_stated_noise(
     relation: Relation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second noise is taken where it is handed over: m = 5 of 6 dimensions."""
+    """Both noises have the stated law; the second noise is read when passed on (m = 5 of 6)."""
     data = table()
     assert data.rows is not None
     size = 4_000
     calibration = Funnel().calibrate(problem(relation), Budget(0.7, 1e-6))
-    handed = []
+    looks = []
 
-    def noted(unit: FloatArray, first: FloatArray, second: FloatArray, *rest: object) -> FloatArray:
-        handed.append(second)
-        return looked_again(unit, first, second, *rest)  # type: ignore[arg-type]
+    def noted(data: SecondMoment, first: FloatArray, second: FloatArray, *rest: object) -> object:
+        looks.append(second)
+        return looked_again(data, first, second, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr("dpviz.mechanisms.funnel.looked_again", noted)
     release = Funnel().release_many(data, calibration, draws("funnel", size))
-    second = np.concatenate(handed)
+    second = np.concatenate(looks)
     assert second.shape == (size, 5, 5)
     for noise in (release.raw - unit_moment(data.rows), second):
         diagonal = np.diagonal(noise, axis1=1, axis2=2)
         assert normal_of(diagonal, calibration.scale)
-        assert not normal_of(0.9 * diagonal, calibration.scale)  # 20,000 entries resolve 6 %
-    # the two looks are independent
+        assert not normal_of(0.9 * diagonal, calibration.scale)  # 20,000 entries detect 6 % errors.
+    # The noises of the mechanism's two steps are independent of each other.
     both = release.raw[:, 0, 0] - unit_moment(data.rows)[0, 0], second[:, 0, 0]
     assert abs(float(np.corrcoef(*both)[0, 1])) < Z / math.sqrt(size)
 
 
 def test_spherical_wishart_difference_adds_the_stated_noise() -> None:
-    """Diagonal: difference of two chi-squares with d + 1 degrees, variance 4 (d + 1), kurtosis
-    3 + 12/(2 (d + 1)); off it the variance is 2 (d + 1) and the kurtosis 3 + 6/(2 (d + 1))."""
+    """On the diagonal: difference of two chi-squares with d + 1 degrees, variance 4 (d + 1),
+    kurtosis 3 + 12/(2 (d + 1)). Off the diagonal the variance is 2 (d + 1) and the kurtosis 3 +
+    6/(2 (d + 1))."""
     data = table()
     assert data.rows is not None
     mechanism = SphericalWishartDifference()
@@ -118,7 +119,7 @@ def test_spherical_wishart_difference_adds_the_stated_noise() -> None:
     freedom = D + 1
     cases = (
         (np.diagonal(noise, axis1=1, axis2=2), 4.0 * freedom, 3 + 6 / freedom),
-        # pairs without a common index are independent
+        # Use entries whose index pairs share no index, because these entries are independent.
         (noise[:, [0, 2, 4], [1, 3, 5]], 2.0 * freedom, 3 + 3 / freedom),
     )
     for sample, variance, kurtosis in cases:
@@ -129,7 +130,7 @@ def test_spherical_wishart_difference_adds_the_stated_noise() -> None:
 
 
 def test_separate_covariance_draws_its_eigenvalues_beside_the_matrix() -> None:
-    """Sorting keeps the sum and the sum of squares of the noisy eigenvalues."""
+    """The eigenvalues have their own noise; sorting keeps their sum and sum of squares."""
     data = table()
     mechanism = SeparateCovariance(share=0.7)
     calibration = mechanism.calibrate(problem(), Budget(0.7, 1e-6))
@@ -138,14 +139,14 @@ def test_separate_covariance_draws_its_eigenvalues_beside_the_matrix() -> None:
     std = calibration.values["values_std"]
     sums = release.eigenvalues.sum(axis=1) - data.total
     assert normal_of(sums, std * math.sqrt(D))
-    assert not normal_of(0.95 * sums, std * math.sqrt(D))  # one number a draw resolves 3 %
+    assert not normal_of(0.95 * sums, std * math.sqrt(D))  # One number per sample detects 3 %.
     squares = np.square(release.eigenvalues).sum(axis=1)
     true = data.eigenvalues
     expected = float(np.square(true).sum()) + D * std**2
-    # variance of (a + s z)^2 is 2 s^4 + 4 a^2 s^2
+    # For a standard normal z, the variance of (a + s z)^2 is 2 s^4 + 4 a^2 s^2.
     error = math.sqrt(float((2 * std**4 + 4 * np.square(true) * std**2).sum()) / DRAWS)
     assert abs(float(squares.mean()) - expected) <= Z * error
-    # directions and eigenvalues are independent: the trace does not follow the top direction
+    # Directions and eigenvalues are independent: the top direction does not predict the trace.
     tilt = np.square(release.components[:, 0, 0])
     correlation = float(np.corrcoef(tilt, sums)[0, 1])
     assert abs(correlation) <= Z / math.sqrt(DRAWS)
@@ -158,44 +159,44 @@ def test_adaptive_clipping_follows_its_odds_and_scales_its_noise() -> None:
     calibration = mechanism.calibrate(problem(), Budget(0.05, 1e-6))
     release = mechanism.release_many(data, calibration, draws("clip"))
     lengths = np.linalg.norm(data.rows, axis=1)
-    # Which radius was drawn shows nowhere but in the release: find it by the least distance in
-    # units of its own noise, on a table whose noise is turned down.
+    # A release does not state which radius it used. So release the same table again with almost no
+    # noise: the nearest moment then reveals the radius.
     quiet = calibration.__class__(
         calibration.problem, calibration.budget, 1e-12, calibration.parts, calibration.values
     )
-    seen = mechanism.release_many(data, quiet, draws("clip"))
+    clip = mechanism.release_many(data, quiet, draws("clip"))
     radii = radii_of(calibration.problem)
     moments = np.array([clipped(data.rows, radius) for radius in radii])
     traces = np.trace(moments, axis1=1, axis2=2)
-    assert seen.matrix is not None
-    found = np.trace(seen.matrix, axis1=1, axis2=2)
-    chosen = np.abs(found[:, None] - traces).argmin(axis=1)
-    # radii above every row give the same moment: count them together
-    probability = np.exp(log_odds(lengths, calibration))
+    assert clip.matrix is not None
+    traces_there = np.trace(clip.matrix, axis1=1, axis2=2)
+    places = np.abs(traces_there[:, None] - traces).argmin(axis=1)
+    # Count all radii above the longest row together, because they give the same moment.
+    probability = np.exp(log_odds(np.sort(lengths), calibration))
     label = np.array(
         [int(np.flatnonzero(np.isclose(traces, trace, rtol=1e-9))[0]) for trace in traces]
     )
-    counts = np.bincount(label[chosen], minlength=len(radii))
+    counts = np.bincount(label[places], minlength=len(radii))
     expected = np.bincount(label, weights=probability, minlength=len(radii)) * DRAWS
     room = Z * np.sqrt(np.maximum(expected, 1.0)) + Z**2 / 3  # Bernstein
     assert (np.abs(counts - expected) <= room).all()
-    # negative control: odds of a tenth more
+    # Control: the test detects log odds that are larger by a tenth.
     wrong = probability**1.1 / (probability**1.1).sum()
-    tilted = np.bincount(label, weights=wrong, minlength=len(radii)) * DRAWS
-    assert (np.abs(counts - tilted) > Z * np.sqrt(np.maximum(tilted, 1.0)) + Z**2 / 3).any()
-    # and the noise is that of the radius drawn
+    odds = np.bincount(label, weights=wrong, minlength=len(radii)) * DRAWS
+    assert (np.abs(counts - odds) > Z * np.sqrt(np.maximum(odds, 1.0)) + Z**2 / 3).any()
+    # The scale of the noise must match the clipping radius that was sampled.
     assert release.matrix is not None
-    below = label[chosen] == chosen  # the radius itself is known, not only its moment
-    relative = np.square(radii[chosen] / radii[0])[:, None, None]
-    noise = (release.matrix - moments[chosen]) / relative
-    several = below & (np.bincount(label, minlength=len(radii))[label[chosen]] == 1)
+    below = label[places] == places  # These moments identify the sampled radius itself.
+    relative = np.square(radii[places] / radii[0])[:, None, None]
+    noise = (release.matrix - moments[places]) / relative
+    several = below & (np.bincount(label, minlength=len(radii))[label[places]] == 1)
     assert several.sum() > 5_000
     check_goe(noise[several], calibration.scale)
 
 
 @cache
 def many_rows() -> SecondMoment:
-    """A table of which the clipped mechanisms seek a radius."""
+    """Return a table on which the clipped mechanisms search for a radius."""
     rng = generator(34, "many")
     rows = rng.standard_normal((4_000, D)) * np.linspace(1, 0.2, D)
     rows *= np.exp(rng.standard_normal((4_000, 1)))
@@ -208,34 +209,34 @@ def many_rows() -> SecondMoment:
     [
         ClippedGaussian(),
         ClippedPure(noise=PureLaw.WISHART),
-        pytest.param(ClippedPure(), marks=pytest.mark.long),  # a millisecond a draw
+        pytest.param(ClippedPure(), marks=pytest.mark.long),  # A sample takes a millisecond.
     ],
     ids=lambda m: m.text,
 )
 def test_clipped_mechanisms_scale_the_noise_of_the_radius_they_release(
     mechanism: ClippedGaussian | ClippedPure,
 ) -> None:
-    """Also given the radius: the noise of its search is another."""
+    """The noise scales with the released radius, independently of the search's own noise."""
     data = many_rows()
     assert data.rows is not None
     where = Problem(data.n, D, 1, Relation.REPLACE, Domain.unbounded(D))
     pure = mechanism.info.guarantee == "pure"
     calibration = mechanism.calibrate(where, Budget(1.0, 0.0 if pure else 1e-6))
-    # K-norm noise takes a thousandth of a second a draw
+    # K-norm noise takes a millisecond per sample, so use fewer samples of it.
     slow = pure and mechanism.texts().get("noise") != PureLaw.WISHART
     size, wrongs = (16_000, (0.9, 1.1)) if slow else (DRAWS, (0.93, 1.07))
     release = mechanism.release_many(data, calibration, draws("clipped", size))
     assert release.matrix is not None
     assert release.radius is not None
-    seen = 0
+    count = 0
     for radius in np.unique(release.radius):
-        picked = release.radius == radius
-        if picked.sum() < size / 10:
+        mask = release.radius == radius
+        if mask.sum() < size / 10:
             continue
-        seen += 1
-        noise = release.matrix[picked] / radius**2 - shortened_moment(data.rows, float(radius))
+        count += 1
+        noise = release.matrix[mask] / radius**2 - shortened_moment(data.rows, float(radius))
         if not pure:
-            # a scale 2 % off must be seen: at 4,000 draws of 15 entries the room is .035 of squares
+            # Detect a scale 2 % off: 4,000 samples of 15 entries have an error of .035 in squares.
             diagonal = np.diagonal(noise, axis1=1, axis2=2)
             beside = noise[:, *np.triu_indices(D, 1)]
             assert normal_of(diagonal, calibration.scale)
@@ -243,8 +244,8 @@ def test_clipped_mechanisms_scale_the_noise_of_the_radius_they_release(
             assert not normal_of(0.97 * beside, calibration.scale / math.sqrt(2))
             assert not normal_of(1.03 * beside, calibration.scale / math.sqrt(2))
         else:
-            # pairs without a common index. W1 - W2 of scale 1/2: variance (d + 1)/2, kurtosis
-            # 3 + 3/(d + 1); of any rotation-invariant noise (d E||N||^2 - E tr^2)/((d-1) d (d+2))
+            # Use index pairs without a common index. W1 - W2 of scale 1/2 has variance (d + 1)/2
+            # and kurtosis 3 + 3/(d + 1). Invariant noise has (d E||N||^2 - E tr^2)/((d-1) d (d+2)).
             sample = noise[:, [0, 2, 4], [1, 3, 5]] / calibration.scale
             square, trace = square_means(D)
             exact = (D * square - trace) / ((D - 1) * D * (D + 2))
@@ -257,13 +258,13 @@ def test_clipped_mechanisms_scale_the_noise_of_the_radius_they_release(
             assert abs(relative) <= room
             for wrong in wrongs:
                 assert abs(wrong**2 * (1 + relative) - 1) > room
-    assert seen >= 2
+    assert count >= 2
 
 
 def test_the_searched_radius_has_the_law_of_ten_noisy_comparisons() -> None:
-    """Every path of the two searches with its probability, by the normal distribution function.
+    """The radius has the law from summing all paths of the two searches with the normal cdf.
 
-    The negative control has counts with a tenth less noise.
+    Control: counts with a tenth less noise are detected.
     """
     data = many_rows()
     assert data.rows is not None
@@ -271,7 +272,7 @@ def test_the_searched_radius_has_the_law_of_ten_noisy_comparisons() -> None:
     calibration = ClippedGaussian().calibrate(where, Budget(1.0, 1e-6))
     lengths = np.sort(np.linalg.norm(data.rows, axis=1))
     values = calibration.values
-    found = searched_radii(lengths, calibration, draws("search"))
+    draws_of = searched_radii(lengths, calibration, draws("search"))
 
     def up(radius: float, rank: float, std: float) -> float:
         count = int((lengths > radius).sum())
@@ -299,7 +300,7 @@ def test_the_searched_radius_has_the_law_of_ten_noisy_comparisons() -> None:
                 whole[key] = whole.get(key, 0.0) + p * q
         return whole
 
-    steps = np.round(4 * np.log2(found)).astype(int)
+    steps = np.round(4 * np.log2(draws_of)).astype(int)
 
     def apart(expected: dict[float, float]) -> bool:
         assert sum(expected.values()) == pytest.approx(1.0)
@@ -326,18 +327,18 @@ def test_the_gap_test_draws_the_noise_of_the_gap_it_saw() -> None:
     calibration = mechanism.calibrate(where, Budget(1.0, 1e-6))
     release = mechanism.release_many(data, calibration, draws("gap"))
     again = draws("gap")
-    seen = 0.5 + calibration.values["gap_std"] * again.normal(1)[:, 0]
-    reach = projection_reach(where, seen - calibration.values["gap_margin"])
+    gaps = 0.5 + calibration.values["gap_std"] * again.normal(1)[:, 0]
+    reach = projection_reach(where, gaps - calibration.values["gap_margin"])
     std = reach / calibration.values["mu_of_release"]
     noise = (release.raw - np.diag([1.0, 0, 0, 0, 0, 0])) / std[:, None, None]
     check_goe(noise, 1.0)
 
 
 def test_oja_adds_the_stated_noise_to_each_step() -> None:
-    """With rows of zero, one step is the start plus noise; its overlap with the start is known.
+    """If all rows are zero, a step is the start plus noise, whose overlap with the start is known.
 
-    With the rate 1/(sigma sqrt(d)) and no gradient the last frame is proportional to
-    w + z/sqrt(d), z standard normal: the mean squared overlap by quadrature over two parts.
+    With the rate 1/(sigma sqrt(d)) and no gradient, the last frame is proportional to w +
+    z/sqrt(d), with z standard normal. Quadrature over two parts gives the mean squared overlap.
     """
     zero = SecondMoment(np.zeros((D, D)), N, np.zeros((N, D)))
     mechanism = Oja(steps=1)
@@ -351,16 +352,16 @@ def test_oja_adds_the_stated_noise_to_each_step() -> None:
         single.uniform(N)
         single.normal(D, 1)
         overlaps.append(start)
-    squared = np.square((np.array(overlaps) * release.raw[:, :, 0]).sum(axis=1))
+    squares = np.square((np.array(overlaps) * release.raw[:, :, 0]).sum(axis=1))
     rng = generator(33, "overlap")
     z = rng.standard_normal((400_000, D)) / math.sqrt(D)
     z[:, 0] += 1
     expected = np.square(z[:, 0]) / np.square(z).sum(axis=1)
-    error = math.sqrt(float(squared.var()) / size + float(expected.var()) / len(z))
-    assert abs(float(squared.mean() - expected.mean())) <= Z * error
-    # negative control: noise a tenth too small
+    error = math.sqrt(float(squares.var()) / size + float(expected.var()) / len(z))
+    assert abs(float(squares.mean() - expected.mean())) <= Z * error
+    # Control: the test detects noise that is a tenth too small.
     z[:, 0] -= 1
     z *= 0.9
     z[:, 0] += 1
     wrong = np.square(z[:, 0]) / np.square(z).sum(axis=1)
-    assert abs(float(squared.mean() - wrong.mean())) > Z * error
+    assert abs(float(squares.mean() - wrong.mean())) > Z * error

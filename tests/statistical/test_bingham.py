@@ -1,7 +1,7 @@
-"""Laws of the Bingham draws, against quadrature and closed forms, never another sampler's word.
+"""Bingham samples agree with quadrature and closed forms, without using another sampler.
 
-Means must lie within 6.1 standard errors and Kolmogorov-Smirnov p-values above
-1e-9: one false alarm in 1e9 per figure. Squared coordinates lie in [0, 1].
+Means must lie within 6.1 standard errors and Kolmogorov-Smirnov p-values above 1e-9, which is one
+false alarm in 1e9 per figure. Squared coordinates lie in [0, 1].
 """
 
 from __future__ import annotations
@@ -41,22 +41,21 @@ def coordinate_cdf(eigenvalues: FloatArray, axis: int) -> Cdf:
     On the circle of height z the other two eigenvalues integrate to a Bessel
     function, and z is uniform on [-1, 1] under the uniform law.
     """
-    own = eigenvalues[axis]
+    value = eigenvalues[axis]
     one, two = np.delete(eigenvalues, axis)
     z = np.linspace(0, 1, 200_001)
     rest = 1 - z**2
     half = 0.5 * rest * abs(one - two)
-    log_density = own * z**2 + 0.5 * rest * (one + two) + np.log(special.ive(0, half)) + half
+    log_density = value * z**2 + 0.5 * rest * (one + two) + np.log(special.ive(0, half)) + half
     return tabulated(log_density, z)
 
 
 def share_cdf(strength: float, m: float, d: int) -> Cdf:
-    """Return the cdf of u with density exp(strength u) u^(m/2-1) (1-u)^((d-m)/2-1) on [0, 1].
+    """Return the cdf for the density exp(strength u) u^(m/2-1) (1-u)^((d-m)/2-1) on [0, 1].
 
-    u is the squared length of m of the d coordinates of a vector when B has m
-    eigenvalues `strength` and d - m zeros, and also the squared length of the
-    first row of a k-frame when B = diag(strength, 0, .., 0) and m = k.
-    The substitution u = sin^2 removes the singular ends.
+    If B has m eigenvalues `strength` and d - m zeros, u is the squared length of m of the d
+    coordinates of a vector. It is also the squared length of the first row of a k-frame when B =
+    diag(strength, 0, .., 0) and m = k. The substitution u = sin^2 removes the singular ends.
     """
     angle = np.linspace(0, np.pi / 2, 400_001)[1:-1]
     sine, cosine = np.sin(angle), np.cos(angle)
@@ -74,7 +73,7 @@ def same_law(one: FloatArray, two: FloatArray) -> bool:
 
 
 def has_mean(sample: FloatArray, mean: float) -> bool:
-    # 1.05 covers the error of the sample's own standard deviation at these sizes.
+    # Multiply by 1.05, because the sample's standard deviation is itself uncertain at these sizes.
     return bool(abs(sample.mean() - mean) <= Z * 1.05 * sample.std() / np.sqrt(len(sample)))
 
 
@@ -92,7 +91,7 @@ def test_known_moment() -> None:
 
 
 def test_inverted_acceptance_ratio_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative control: dividing by (x'Mx)^(d/2) instead of multiplying gives 0.967."""
+    """Control: dividing by (x'Mx)^(d/2) instead of multiplying gives 0.967 and is detected."""
     shift = vector.best_shift(np.array([0.0, 16.0, 16.0]))
 
     def inverted(t: FloatArray, q: int) -> FloatArray:
@@ -110,11 +109,11 @@ def test_two_dimensions(values: tuple[float, float]) -> None:
     """The doubled angle from the leading axis is von Mises with half the gap."""
     x = sample_bingham(values, batch("plane", 20_000)).vectors
     low, high = sorted(range(2), key=lambda i: values[i])
-    doubled = 2 * np.arctan2(x[:, low], x[:, high])
-    wrapped = (doubled + np.pi) % (2 * np.pi) - np.pi
+    angles = 2 * np.arctan2(x[:, low], x[:, high])
+    angles_in_range = (angles + np.pi) % (2 * np.pi) - np.pi
     gap = abs(values[0] - values[1]) / 2
     law = stats.vonmises(gap) if gap else stats.uniform(-np.pi, 2 * np.pi)
-    assert fits(wrapped, law.cdf)
+    assert fits(angles_in_range, law.cdf)
     assert has_mean(np.sign(x[:, 0]), 0.0)
 
 
@@ -137,7 +136,7 @@ def test_high_dimensions(d: int, m: int, strength: float) -> None:
     values = np.zeros(d)
     values[:m] = strength
     share = np.square(sample_bingham(values, batch("high", 4_000)).vectors[:, :m]).sum(axis=1)
-    if strength == 1e7:  # 1 - u is Gamma((d - m)/2) / strength to a relative 1e-5
+    if strength == 1e7:  # 1 - u is Gamma((d - m)/2) / strength to a relative 1e-5.
         assert fits((1 - share) * strength, stats.gamma((d - m) / 2).cdf)
         assert not fits(1.05 * (1 - share) * strength, stats.gamma((d - m) / 2).cdf)
     else:
@@ -153,9 +152,9 @@ def test_equal_eigenvalues_are_uniform_in_every_direction(k: int) -> None:
     for direction in (np.eye(d)[2], np.ones(d) / np.sqrt(d)):
         share = np.square(direction @ frames).sum(axis=1)
         assert fits(share, stats.beta(k / 2, (d - k) / 2).cdf)
-    # Negative control: a law that prefers one axis.
-    tilted = stiefel_bingham(2.0 + np.eye(d)[2], k, batch("uniform", 10_000), 12, "mode").frames
-    assert not fits(np.square(tilted[:, 2]).sum(axis=1), stats.beta(k / 2, (d - k) / 2).cdf)
+    # Control: the test detects a law that prefers one axis.
+    axes = stiefel_bingham(2.0 + np.eye(d)[2], k, batch("uniform", 10_000), 12, "mode").frames
+    assert not fits(np.square(axes[:, 2]).sum(axis=1), stats.beta(k / 2, (d - k) / 2).cdf)
 
 
 # ---- frames
@@ -168,28 +167,28 @@ def normals_of(frames: FloatArray) -> FloatArray:
 
 @pytest.mark.parametrize("values", [(8.0, 0.0, 0.0), (30.0, 12.0, 0.0), (500.0, 490.0, -20.0)])
 def test_planes_in_space_are_complements_of_vectors(values: tuple[float, ...]) -> None:
-    """k = d - 1: the normal is exactly Bingham(-B)."""
+    """For k = d - 1, the normal is exactly Bingham(-B)."""
     spectrum = np.array(values)
-    drawn = stiefel_bingham(spectrum, 2, batch("planes", 6_000), 12)
-    normal = np.abs(normals_of(drawn.frames))
+    frames = stiefel_bingham(spectrum, 2, batch("planes", 6_000), 12)
+    normal = np.abs(normals_of(frames.frames))
     for axis in range(3):
         assert fits(normal[:, axis], coordinate_cdf(-spectrum, axis))
-    # Negative control: the normal of the law with the two leading gaps a quarter larger.
+    # Control: the test detects a normal law whose two leading gaps are a quarter too large.
     assert not all(fits(normal[:, a], coordinate_cdf(-1.25 * spectrum, a)) for a in range(3))
 
 
 @pytest.mark.parametrize("d", [4, 6])
 def test_hyperplanes_are_complements_of_vectors(d: int) -> None:
     spectrum = 40.0 * np.linspace(1, 0, d) ** 2
-    drawn = stiefel_bingham(spectrum, d - 1, batch("hyperplanes", 4_000), 15)
-    normal = np.square(normals_of(drawn.frames))
+    frames = stiefel_bingham(spectrum, d - 1, batch("hyperplanes", 4_000), 15)
+    normal = np.square(normals_of(frames.frames))
     exact = np.square(sample_bingham(-spectrum, batch("exact", 40_000)).vectors)
     assert all(same_law(normal[:, i], exact[:, i]) for i in range(d))
 
 
 @pytest.mark.parametrize("route", ["fast", "dense"])
 def test_one_update_keeps_the_law(route: str) -> None:
-    """Frames drawn exactly stay exact after one column update: no convergence involved."""
+    """Exact frames stay exact after one column update, which does not depend on convergence."""
     spectrum = np.array([30.0, 12.0, 0.0])
     size = 6_000 if route == "fast" else 3_000
     normal = sample_bingham(-spectrum, batch("start", size)).vectors
@@ -197,15 +196,15 @@ def test_one_update_keeps_the_law(route: str) -> None:
     streams = batch("step", size)
     plane = plane @ stiefel.uniform_frames(streams, 2, 2)
     law = column_draws.ColumnLaw.of(2 * (spectrum[0] - spectrum), 2)
-    fixed = np.ascontiguousarray(plane[:, :, :1])
+    columns = np.ascontiguousarray(plane[:, :, :1])
     if route == "fast":
-        column, drawn, _ = column_draws.fast_columns(law, fixed, plane[:, :, 1], streams)
-        assert drawn.all()
+        column, success, _ = column_draws.fast_columns(law, columns, plane[:, :, 1], streams)
+        assert success.all()
     else:
-        column, _ = column_draws.dense_columns(law, fixed, streams)
-    moved = np.abs(np.cross(fixed[:, :, 0], column))
-    assert np.abs(moved - np.abs(normal)).mean() > 0.01  # it did move
-    assert all(fits(moved[:, a], coordinate_cdf(-spectrum, a)) for a in range(3))
+        column, _ = column_draws.dense_columns(law, columns, streams)
+    sines = np.abs(np.cross(columns[:, :, 0], column))
+    assert np.abs(sines - np.abs(normal)).mean() > 0.01  # The chain's update moved the column.
+    assert all(fits(sines[:, a], coordinate_cdf(-spectrum, a)) for a in range(3))
 
 
 @pytest.mark.parametrize(
@@ -220,19 +219,19 @@ def test_one_update_keeps_the_law(route: str) -> None:
 def test_first_row_of_a_frame(
     d: int, k: int, strength: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B = diag(strength, 0, ..): the first row's squared length has a closed form for every k."""
+    """For B = diag(strength, 0, ..) the first row's squared length has a closed form for all k."""
     monkeypatch.setattr(column_draws, "DENSE_UP_TO", 0)
     values = np.zeros(d)
     values[0] = strength
-    drawn = stiefel_bingham(values, k, batch("row", 1_000), 10)
-    share = np.square(drawn.frames[:, 0]).sum(axis=1)
-    assert drawn.dense_updates == 0
+    frames = stiefel_bingham(values, k, batch("row", 1_000), 10)
+    share = np.square(frames.frames[:, 0]).sum(axis=1)
+    assert frames.dense_updates == 0
     assert fits(share, share_cdf(strength, k, d))
     assert not fits(share, share_cdf(1.3 * strength, k, d))
 
 
 def test_frames_and_their_complements_agree() -> None:
-    """tr V'BV is constant minus the complement's, so 3 columns under B leave 2 under -B."""
+    """tr V'BV is constant minus the complement's: 3 columns under B leave 2 columns under -B."""
     spectrum = np.array([60.0, 45.0, 44.0, 10.0, 0.0])
     three = stiefel_bingham(spectrum, 3, batch("three", 3_000), 15)
     two = stiefel_bingham(-spectrum, 2, batch("two", 3_000), 15)
@@ -245,10 +244,10 @@ def test_frames_and_their_complements_agree() -> None:
 @pytest.mark.parametrize("tilt", [1e-3, 0.3, 3.0])
 @pytest.mark.parametrize("k", [2, 3])
 def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> None:
-    """Given the same fixed columns, both routes follow the restricted Bingham law.
+    """With equal fixed columns, both routes follow the restricted Bingham law.
 
-    A small tilt leaves the fixed columns on the leading axes (a negative
-    shift); a large one gives generic columns.
+    A small tilt leaves the fixed columns on the leading axes (a negative shift); a large tilt gives
+    generic columns.
     """
     d = 8
     spectrum = np.array([300.0, 240.0, 60.0, 20.0, 8.0, 3.0, 1.0, 0.0])
@@ -257,44 +256,40 @@ def test_fast_and_dense_conditionals_are_the_same_law(k: int, tilt: float) -> No
     law = column_draws.ColumnLaw.of(2 * (spectrum[0] - spectrum), k)
 
     complement = np.linalg.qr(frame, mode="complete").Q[:, k - 1 :]
-    restricted, basis = np.linalg.eigh(complement.T @ (spectrum[:, None] * complement))
-    # An independent reference: the exact vector sampler on the restricted matrix.
-    exact = (
-        sample_bingham(restricted, batch("conditional", 20_000)).vectors @ (complement @ basis).T
-    )
+    values, basis = np.linalg.eigh(complement.T @ (spectrum[:, None] * complement))
+    # Compare with an independent sampler: the exact vector sampler on the restricted matrix.
+    exact = sample_bingham(values, batch("conditional", 20_000)).vectors @ (complement @ basis).T
 
-    fast_fixed = np.repeat(frame[None], 8_000, axis=0)
+    copies = np.repeat(frame[None], 8_000, axis=0)
     start = np.repeat(complement[None, :, -1], 8_000, axis=0)
-    fast, drawn, _ = column_draws.fast_columns(law, fast_fixed, start, batch("fast", 8_000))
-    assert drawn.all()
-    dense, _ = column_draws.dense_columns(law, fast_fixed[:1_500], batch("dense", 1_500))
+    fast, success, _ = column_draws.fast_columns(law, copies, start, batch("fast", 8_000))
+    assert success.all()
+    dense, _ = column_draws.dense_columns(law, copies[:1_500], batch("dense", 1_500))
     for columns in (fast, dense):
         assert np.abs(columns @ frame).max() < 1e-13
         assert all(same_law(np.abs(columns[:, i]), np.abs(exact[:, i])) for i in range(d))
         assert same_law(columns**2 @ spectrum, exact**2 @ spectrum)
         assert has_mean(np.sign(columns[:, -1]), 0.0)
-    # Negative control: the conditional of a spectrum a fifth larger.
-    wrong = (
-        sample_bingham(1.2 * restricted, batch("wrong", 20_000)).vectors @ (complement @ basis).T
-    )
+    # Control: the test detects the conditional law of a spectrum that is a fifth larger.
+    wrong = sample_bingham(1.2 * values, batch("wrong", 20_000)).vectors @ (complement @ basis).T
     assert not same_law(fast**2 @ spectrum, wrong**2 @ spectrum)
 
 
 def test_inverted_ratio_is_caught_on_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative control: no rejection at all must fail the closed form of the first row."""
+    """Control: a sampler without rejection fails the closed form of the first row."""
     monkeypatch.setattr(column_draws, "log_acceptance", lambda t, q: np.zeros_like(t))
     values = np.zeros(30)
     values[0] = 60.0
-    drawn = stiefel_bingham(values, 3, batch("row", 2_000), 6)
-    assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(60.0, 3, 30))
+    frames = stiefel_bingham(values, 3, batch("row", 2_000), 6)
+    assert not fits(np.square(frames.frames[:, 0]).sum(axis=1), share_cdf(60.0, 3, 30))
 
 
 def test_dense_route_alone_has_the_right_law() -> None:
     values = np.zeros(6)
     values[0] = 25.0
-    drawn = stiefel_bingham(values, 3, batch("dense", 800), 5)
-    assert drawn.dense_updates == drawn.updates
-    assert fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(25.0, 3, 6))
+    frames = stiefel_bingham(values, 3, batch("dense", 800), 5)
+    assert frames.dense_updates == frames.updates
+    assert fits(np.square(frames.frames[:, 0]).sum(axis=1), share_cdf(25.0, 3, 6))
 
 
 @pytest.mark.parametrize(
@@ -302,12 +297,12 @@ def test_dense_route_alone_has_the_right_law() -> None:
     [(61, 5, 20.0), (13, 2, 1000.0), (30, 10, 60.0), (9, 7, 15.0)],
 )
 def test_first_row_of_a_frame_by_rejection(d: int, k: int, strength: float) -> None:
-    """As above, without a chain; with 7 of 9 columns the complement is what is drawn."""
+    """The column law also holds without a chain; for 7 of 9 columns the complement is sampled."""
     values = np.zeros(d)
     values[0] = strength
-    drawn = matrix_bingham(values, k, batch("rejected", 4_000))
-    assert drawn.exact
-    share = np.square(drawn.frames[:, 0]).sum(axis=1)
+    frames = matrix_bingham(values, k, batch("rejected", 4_000))
+    assert frames.exact
+    share = np.square(frames.frames[:, 0]).sum(axis=1)
     assert fits(share, share_cdf(strength, k, d))
     assert not fits(share, share_cdf(1.5 * strength, k, d))
 
@@ -316,7 +311,7 @@ Change = Callable[[anchored.Envelope], anchored.Envelope]
 
 
 def rejected(values: FloatArray, k: int, size: int, change: Change = lambda it: it) -> FloatArray:
-    """Return frames by rejection whatever it takes, and never by their complements."""
+    """Return frames by rejection at any cost, and never through their complements."""
     envelope = change(anchored.Envelope.of(2 * (values[0] - values), k))
     return anchored.exact_frames(envelope, k, batch("rejected", size), 0.3)[0]
 
@@ -334,9 +329,9 @@ STEP = [12.0, 12.0, 12.0, 12.0, 12.0, 0.0]
 
 
 def agrees_with_the_normal(values: list[float], change: Change = lambda it: it) -> bool:
-    """Say whether hyperplanes by rejection are the complements of exact vectors.
+    """Return whether hyperplanes by rejection are the complements of exact vectors.
 
-    Every part of the ratio is at work: d - 1 columns, each tied to the others.
+    This check uses every part of the ratio: d - 1 columns, each of which depends on the others.
     """
     spectrum = np.array(values)
     d = len(spectrum)
@@ -356,13 +351,13 @@ def test_hyperplanes_by_rejection_are_complements_of_vectors(values: list[float]
 def test_a_part_of_the_ratio_left_out_is_caught(
     left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Negative controls: the same frames without one part of what makes them exact."""
+    """Controls: the tests detect frames that lack one part of the exact method."""
     shift = 0.0
     if left_out == "determinants":
         monkeypatch.setattr(anchored, "_log_slack", lambda small, *_: np.zeros(len(small)))
-    elif left_out == "bound":  # probabilities above 1, cut off there
+    elif left_out == "bound":  # This fault clips probabilities that exceed 1.
         shift = 0.7
-    else:  # the weights |x_j|^(k - j)
+    else:  # This fault omits the weights |x_j|^(k - j).
         original = anchored.Envelope.column
 
         def single(
@@ -382,7 +377,7 @@ def test_rejection_and_chain_are_the_same_law(k: int) -> None:
     chain = stiefel_bingham(spectrum, k, batch("chain", 4_000), 6).frames
     rows_exact, rows_chain = (np.square(frames).sum(axis=2) for frames in (exact, chain))
     assert all(same_law(rows_exact[:, i], rows_chain[:, i]) for i in range(7))
-    # the frame and not only its span: a single entry, and the rotation within
+    # Test the frame itself, not only its span: one entry, and the rotation within the span.
     assert same_law(exact[:, 0, 0], chain[:, 0, 0])
     assert same_law(exact[:, 1, k - 1], chain[:, 1, k - 1])
     wrong = stiefel_bingham(1.4 * spectrum, k, batch("wrong", 4_000), 6).frames
@@ -390,7 +385,7 @@ def test_rejection_and_chain_are_the_same_law(k: int) -> None:
 
 
 def test_frames_without_rejection_are_caught() -> None:
-    """Negative control: the envelope's own law must fail the closed form."""
+    """Control: the envelope's own law fails the closed form."""
     values = np.zeros(13)
     values[0] = 12.0
     frames = rejected(values, 2, 4_000, lambda it: replace(it, tops=it.tops - 100.0))
@@ -401,23 +396,23 @@ def test_frames_without_rejection_are_caught() -> None:
 def test_first_row_of_a_frame_of_a_wide_law(d: int, k: int, strength: float) -> None:
     values = np.zeros(d)
     values[0] = strength
-    drawn = matrix_bingham(values, k, batch("wide", 4_000), rejection=macg.rejected)
-    assert drawn.exact
-    share = np.square(drawn.frames[:, 0]).sum(axis=1)
+    frames = matrix_bingham(values, k, batch("wide", 4_000), rejection=macg.rejected)
+    assert frames.exact
+    share = np.square(frames.frames[:, 0]).sum(axis=1)
     assert fits(share, share_cdf(strength, k, d))
     assert not fits(share, share_cdf(1.5 * strength, k, d))
 
 
 def test_wide_frames_without_rejection_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Negative control: the envelope's own law must fail the closed form."""
+    """Control: the envelope's own law fails the closed form."""
     original = macg._log_acceptance
 
     def always(normal: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]:
-        proposed, log_probability = original(normal, scale)
-        return proposed, np.zeros_like(log_probability)
+        proposals, log_probability = original(normal, scale)
+        return proposals, np.zeros_like(log_probability)
 
     monkeypatch.setattr(macg, "_log_acceptance", always)
     values = np.zeros(13)
     values[0] = 12.0
-    drawn = matrix_bingham(values, 2, batch("wide", 4_000), rejection=macg.rejected)
-    assert not fits(np.square(drawn.frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))
+    frames = matrix_bingham(values, 2, batch("wide", 4_000), rejection=macg.rejected)
+    assert not fits(np.square(frames.frames[:, 0]).sum(axis=1), share_cdf(12.0, 2, 13))

@@ -1,4 +1,4 @@
-"""Every interval that is printed of a release, or of a plan of one, holds what it says."""
+"""Every interval printed for a release, or for a release plan, has its stated coverage."""
 
 from __future__ import annotations
 
@@ -27,30 +27,31 @@ SETTINGS = tuple(coverage.settings(("iris", "breast_cancer"), epsilons=(2.0, 20.
 
 
 def test_every_interval_is_met_within_three_points() -> None:
-    """Numbers of one release fail together, so releases count.
+    """Coverage holds per release, because the numbers of one release fail together.
 
-    A share of .95 of 480 has a standard error of at most .01, of 180 (those with a component that
-    can be read) of .016: .03 are 3 of the one and 1.9 of the other, and the seed is fixed.
+    A share of .95 of 480 releases has a standard error of at most .01; of 180 (releases with a
+    readable component), .016. So .03 is 3 standard errors of the first share and 1.9 of the second.
+    The seed is fixed.
     """
-    found = coverage.pooled([coverage.covered(setting, 5) for setting in SETTINGS])
-    assert len(found[PLANNED]) == len(found[SURVIVE]) == 480
-    assert len(found[LOADINGS]) > 180
+    coverages = coverage.pooled([coverage.covered(setting, 5) for setting in SETTINGS])
+    assert len(coverages[PLANNED]) == len(coverages[SURVIVE]) == 480
+    assert len(coverages[LOADINGS]) > 180
     for name in (LOADINGS, VARIANCES, PLANNED, SURVIVE):
-        assert np.mean(found[name]) == pytest.approx(CONFIDENCE, abs=coverage.ALLOWED), name
+        assert np.mean(coverages[name]) == pytest.approx(CONFIDENCE, abs=coverage.ALLOWED), name
 
 
 def test_noise_puts_a_picture_off_by_no_more_than_is_said() -> None:
-    """64 releases: .03 and 2 standard errors of .027 each. The control: a third is said."""
+    """With 64 releases, allow .03 and 2 standard errors of .027. Control: a third of the range."""
     settings = coverage.settings(
         ("iris", "wine"), ("unit",), ("typical",), people=(1,), epsilons=(1.0, 5.0)
     )
-    found, thirds = [], []
+    errors, thirds = [], []
     for setting in settings:
-        found += coverage.covered(setting, 8)[SHAPE]
+        errors += coverage.covered(setting, 8)[SHAPE]
         with mock.patch.object(coverage, "picture_off", lambda *given: 3 * _OFF(*given)):
             thirds += coverage.covered(setting, 8)[SHAPE]
-    assert len(found) == 64
-    assert np.mean(found) > CONFIDENCE - coverage.ALLOWED - 2 * 0.027
+    assert len(errors) == 64
+    assert np.mean(errors) > CONFIDENCE - coverage.ALLOWED - 2 * 0.027
     assert np.mean(thirds) < 0.7
 
 
@@ -66,18 +67,18 @@ _WHOLE, _EDGE, _OFF = Size.of_release, Size.edge, coverage.picture_off
 
 
 def test_bars_that_know_the_noise_of_the_matrix_alone_are_found_out() -> None:
-    """The control: the same releases around a private mean, read as if it had no error."""
+    """Control: coverage fails if a private mean is read as if it had no error."""
     private = [one for one in SETTINGS if one.options.center == "private"]
     with (
         mock.patch.object(Size, "of_release", staticmethod(_of_matrix_alone)),
         mock.patch.object(Size, "edge", _edge_of_matrix),
     ):
-        found = coverage.pooled([coverage.covered(setting, 4) for setting in private])
-    assert np.mean(found[LOADINGS]) < CONFIDENCE - 3 * coverage.ALLOWED
+        coverages = coverage.pooled([coverage.covered(setting, 4) for setting in private])
+    assert np.mean(coverages[LOADINGS]) < CONFIDENCE - 3 * coverage.ALLOWED
 
 
 def test_the_error_of_a_released_mean_is_no_component_that_may_be_read() -> None:
-    """Component 1 is that error, and a column of which no cell was read has a part in it."""
+    """Component 1, the mean's error, is not readable; a column without a read cell has a part."""
     table = load("iris")
     columns = (*(Column(name, -100, 100) for name in table.columns), Column("unread", -100, 100))
     options = ReleaseOptions(
@@ -85,19 +86,19 @@ def test_the_error_of_a_released_mean_is_no_component_that_may_be_read() -> None
     )
     lines = [",".join([*map(str, row), "no number"]) for row in table.rows.tolist()]
     text = "\n".join([",".join([*table.columns, "unread"]), *lines, ""]).encode()
-    found, mean = 0, np.append(table.rows.mean(0), 0.0)
+    count, mean = 0, np.append(table.rows.mean(0), 0.0)
     with coverage.seeded(generator(0, "an error that is a component")):
         for _ in range(30):
-            made = make(options, text, Schema(columns))
-            error = np.array(made.declared.center.value) - mean
-            cosine = abs(made.components[:, 0] @ error) / np.linalg.norm(error)
-            found += cosine > 0.95
-            seen = read(made.to_json())
-            assert (seen.readable, seen.turned, seen.recovery) == (0, True, None)
-            assert np.isnan(seen.bars).all()
+            release = make(options, text, Schema(columns))
+            error = np.array(release.declared.center.value) - mean
+            cosine = abs(release.components[:, 0] @ error) / np.linalg.norm(error)
+            count += cosine > 0.95
+            reading = read(release.to_json())
+            assert (reading.readable, reading.turned, reading.recovery) == (0, True, None)
+            assert np.isnan(reading.bars).all()
             with (
                 mock.patch.object(Size, "of_release", staticmethod(_of_matrix_alone)),
                 mock.patch.object(Size, "edge", _edge_of_matrix),
             ):
-                assert read(made.to_json()).readable == 1  # the control
-    assert found == 30
+                assert read(release.to_json()).readable == 1  # Control: component 1 is readable.
+    assert count == 30

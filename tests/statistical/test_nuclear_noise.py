@@ -1,4 +1,4 @@
-"""K-norm noise against laws it must follow, each with a control that fails."""
+"""K-norm noise follows its laws; each test has a control that must fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpviz.mechanisms.spherical_knorm import SphericalKNorm
 from dpviz.sampling.ensembles import wishart
 from dpviz.sampling.nuclear import nuclear_noise, square_means
 
-Z = 6.1  # false alarm near 1e-9
+Z = 6.1  # At 6.1 standard errors, one false alarm occurs in about 1e9 tests.
 TINY = 1e-9
 
 
@@ -32,10 +32,10 @@ def noise(d: int, size: int) -> FloatArray:
     ("d", "size"), [(2, 40_000), (5, 8_000), pytest.param(40, 150, marks=pytest.mark.long)]
 )
 def test_the_nuclear_norm_follows_its_gamma_law(d: int, size: int) -> None:
-    """The radius of a density exp(-norm) in D = d (d + 1)/2 dimensions is Gamma(D).
+    """For a density exp(-norm) in D = d (d + 1)/2 dimensions, the radius is Gamma(D).
 
-    Its mean has the standard error 1/sqrt(D size) relative to it: .29 % for each d. The control,
-    noise 3 % too small, is 10 of them away and must be seen at 6.1.
+    The radius's mean has the relative standard error 1/sqrt(D size): .29 % for each d. The control,
+    noise 3 % too small, is 10 standard errors away and must be detected at 6.1.
     """
     norms = np.abs(np.linalg.eigvalsh(noise(d, size))).sum(axis=1)
     law = stats.gamma(d * (d + 1) / 2)
@@ -46,11 +46,11 @@ def test_the_nuclear_norm_follows_its_gamma_law(d: int, size: int) -> None:
 
 
 def test_it_agrees_with_rejection_from_wishart_differences() -> None:
-    """Given M = W1 - W2, W2 less the negative part of M is semi-definite with a chance
-    proportional to exp(-||M||_nuc/2)/density of M: those M that pass follow the law of scale 2.
+    """Accept M = W1 - W2 if W2 less the negative part of M is semi-definite. Given M, the chance is
+    proportional to exp(-||M||_nuc/2)/density of M, so accepted M follow the law of scale 2.
 
-    Acceptance is 3/4 at d = 2 and 28/64 at d = 3. The largest eigenvalue is compared by
-    Kolmogorov and Smirnov; the control takes every M.
+    Acceptance is 3/4 at d = 2 and 28/64 at d = 3. A Kolmogorov-Smirnov test compares the largest
+    eigenvalue; the control accepts every M.
     """
     for d, chance in ((2, 3 / 4), (3, 28 / 64)):
         size = 30_000
@@ -58,25 +58,26 @@ def test_it_agrees_with_rejection_from_wishart_differences() -> None:
         first, second = wishart(draws, d, d + 1), wishart(draws, d, d + 1)
         values, vectors = np.linalg.eigh(first - second)
         negative = (vectors * np.maximum(-values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
-        passed = np.linalg.eigvalsh(second - negative)[:, 0] >= 0
+        passes = np.linalg.eigvalsh(second - negative)[:, 0] >= 0
         spread = math.sqrt(chance * (1 - chance) / size)
-        assert abs(passed.mean() - chance) < Z * spread
-        drawn = noise(d, 40_000) if d == 2 else noise(d, size)  # those of d = 2 are there
-        ours = np.linalg.eigvalsh(drawn[:size])[:, -1]
-        assert stats.ks_2samp(ours, values[passed, -1] / 2).pvalue > TINY
+        assert abs(passes.mean() - chance) < Z * spread
+        matrices = noise(d, 40_000) if d == 2 else noise(d, size)  # An earlier call sampled d = 2.
+        ours = np.linalg.eigvalsh(matrices[:size])[:, -1]
+        assert stats.ks_2samp(ours, values[passes, -1] / 2).pvalue > TINY
         assert stats.ks_2samp(ours, values[:, -1] / 2).pvalue < TINY
 
 
 def test_its_entries_have_the_stated_spread_and_no_direction() -> None:
-    """w'Nw has one variance for every unit w; d = 4, 40,000 draws, kurtosis below 5: the error of a
-    variance is at most 2 % at 6.1 standard errors of sqrt(4/40,000); the control is 7 % wrong."""
+    """w'Nw has one variance for every unit w. At d = 4, 40,000 samples and kurtosis below 5, the
+    sample variance errs by at most 2 % at 6.1 standard errors of sqrt(4/40,000); the control is 7 %
+    wrong."""
     d, size = 4, 40_000
-    drawn = noise(d, size)
+    matrices = noise(d, size)
     problem = Problem(100, d, 1, Relation.REPLACE, Domain.ball(d))
     std = KNorm().diagonal_std(problem)
     assert std is not None
     for w in (np.eye(d)[0], np.full(d, 0.5), np.array([0.6, 0.0, -0.8, 0.0])):
-        along = np.einsum("i,sij,j->s", w, drawn, w)
+        along = np.einsum("i,sij,j->s", w, matrices, w)
         kurtosis = float(np.mean(along**4) / np.mean(along**2) ** 2)
         assert kurtosis < 5
         room = Z * math.sqrt(4 / size)
@@ -84,8 +85,8 @@ def test_its_entries_have_the_stated_spread_and_no_direction() -> None:
         assert abs(1.07**2 * np.mean(along**2) / std**2 - 1) > room
         assert abs(np.mean(along)) < Z * std / math.sqrt(size)
     square, trace = square_means(d)
-    assert np.square(drawn).sum(axis=(1, 2)).mean() == pytest.approx(square, rel=0.02)
-    assert np.square(np.trace(drawn, axis1=1, axis2=2)).mean() == pytest.approx(trace, rel=0.06)
+    assert np.square(matrices).sum(axis=(1, 2)).mean() == pytest.approx(square, rel=0.02)
+    assert np.square(np.trace(matrices, axis1=1, axis2=2)).mean() == pytest.approx(trace, rel=0.06)
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -99,15 +100,15 @@ def test_both_mechanisms_release_the_moment_plus_that_noise(relation: Relation) 
         calibration = mechanism.calibrate(problem, Budget(0.8))
         assert calibration.scale == pytest.approx(reach / 50 / 0.8)
         draws = Draws.batch(generator(34, mechanism.key), 4_000)
-        drawn = mechanism.release_many(data, calibration, draws).raw - target
-        norms = np.abs(np.linalg.eigvalsh(drawn / calibration.scale)).sum(axis=1)
+        noises = mechanism.release_many(data, calibration, draws).raw - target
+        norms = np.abs(np.linalg.eigvalsh(noises / calibration.scale)).sum(axis=1)
         assert stats.kstest(norms, stats.gamma(6).cdf).pvalue > TINY
         assert stats.kstest(0.9 * norms, stats.gamma(6).cdf).pvalue < TINY
 
 
 @pytest.mark.parametrize("d", [2, 3, 6])
 def test_the_density_ratio_reaches_epsilon_and_never_passes_it(d: int) -> None:
-    """Orthogonal unit rows under replace: the ratio, known for every d, over 20,000 releases."""
+    """For orthogonal unit rows under replace, 20,000 releases give the ratio known for every d."""
     n, epsilon = 40, 1.3
     problem = Problem(n, d, 1, Relation.REPLACE, Domain.ball(d))
     mechanism = KNorm()
@@ -122,9 +123,9 @@ def test_the_density_ratio_reaches_epsilon_and_never_passes_it(d: int) -> None:
     )
     ratio = mechanism.log_ratio(calibration, *tables)
     assert ratio is not None
-    found = ratio(release)
-    assert np.abs(found).max() <= epsilon * (1 + 1e-9)
-    assert np.abs(found).max() > (0.999 if d == 2 else 0.8) * epsilon
-    # it is a likelihood ratio: the mean of exp(-ratio) under the first table is 1
-    weights = np.exp(-found)
+    ratios = ratio(release)
+    assert np.abs(ratios).max() <= epsilon * (1 + 1e-9)
+    assert np.abs(ratios).max() > (0.999 if d == 2 else 0.8) * epsilon
+    # If samples follow the first table, exp(-ratio) of the log-likelihood ratio has mean 1.
+    weights = np.exp(-ratios)
     assert abs(weights.mean() - 1) < Z * weights.std() / math.sqrt(len(weights))

@@ -1,7 +1,7 @@
-"""The whole chain from raw rows: right ones are not refuted, planted faults are.
+"""The whole chain from raw rows: the audit refutes planted faults, but no sound chain.
 
-Every bound holds with confidence 0.999 over its pairs and orders; with 12 right chains below the
-chance that any is refuted by accident is at most 1.2 %, and seeds are fixed.
+Every bound holds with confidence 0.999 over its pairs and orders. The chance that any of the 12
+sound chains is refuted by accident is at most 1.2 %. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def _audit(
     whole = prepared_mechanism(
         parse_variant(key), problem, Budget(epsilon, delta), PrivateSteps(steps, bound=bound)
     )
-    spent = whole.spent
-    assert spent is not None
-    assert spent.epsilon <= epsilon
+    loss = whole.spent
+    assert loss is not None
+    assert loss.epsilon <= epsilon
     return audit_chain(whole, PUBLIC, trials=trials, prepare=prepare)
 
 
@@ -71,7 +71,7 @@ def _audit(
         ("wishart_exact", (MEAN,), Relation.ZERO_OUT, "quantile", 1e-2),
         ("wishart_difference", (MEAN, SCALE, BOUND), Relation.REPLACE, "quantile", 0.0),
         ("wishart_difference", (COUNT, MEAN), Relation.ZERO_OUT, "quantile", 0.0),
-        # its chain of draws takes a third of all of these
+        # ppca is in the long tier: its Markov chain takes a third of the time of all these audits.
         pytest.param(
             "ppca", (MEAN, BOUND), Relation.REPLACE, "adaptive", 0.0, marks=pytest.mark.long
         ),
@@ -80,8 +80,8 @@ def _audit(
 def test_no_right_chain_is_refuted(
     key: str, steps: tuple[str, ...], relation: Relation, bound: str, delta: float
 ) -> None:
-    found = _audit(key, steps, relation, bound=bound, delta=delta)
-    assert not found.refuted, found
+    attack = _audit(key, steps, relation, bound=bound, delta=delta)
+    assert not attack.refuted, attack
 
 
 def _faulty(fault: str, steps: tuple[str, ...]) -> Prepare:
@@ -114,14 +114,14 @@ def _faulty(fault: str, steps: tuple[str, ...]) -> Prepare:
     ],
 )
 def test_a_planted_fault_is_caught(fault: str, steps: tuple[str, ...]) -> None:
-    found = _audit("gaussian", steps, prepare=_faulty(fault, steps))
-    assert found.refuted, found
+    attack = _audit("gaussian", steps, prepare=_faulty(fault, steps))
+    assert attack.refuted, attack
 
 
 def test_the_chain_uses_its_budget() -> None:
-    """An audit that sees nothing would pass everything: of epsilon 5 it must see a fair part.
+    """An audit must detect a fair part of epsilon 5, because a blind audit would accept everything.
 
-    With 30 people the noisy centre stays near the middle, and the matrix shows the person.
+    With 30 people the noisy centre stays near the middle, and the matrix reveals the person.
     """
     assert 1.0 < _audit("gaussian", (MEAN,), epsilon=5.0, n=30).epsilon_lower <= 5.0
 
@@ -131,22 +131,22 @@ def test_the_chain_uses_its_budget() -> None:
 def test_bought_variances_and_their_radius_have_the_laws_of_their_account(
     relation: Relation, pure: bool
 ) -> None:
-    """20,000 draws: Kolmogorov distance below .0115, which chance passes once in a hundred."""
+    """With 20,000 samples the Kolmogorov distance is below .0115 in 99 of 100 runs."""
     draws, size = Draws.batch(np.random.default_rng(5), 20_000), 20_000
     plan = preparation(
         PrivateSteps((), variance=0.1, radius=True), 50, D, relation, Budget(1.0, 1e-6), pure=pure
     )
     *_, noise = plan.parts
     moment = np.diag([0.5, 0.25])
-    found = noisy_variances(squares_along(np.eye(D)[:, :1], moment), plan, draws)
+    variances = noisy_variances(squares_along(np.eye(D)[:, :1], moment), plan, draws)
     assert isinstance(noise, LaplacePart if pure else GaussianPart)
     scale = (noise.scale if isinstance(noise, LaplacePart) else noise.std) / 50
     law = scipy.stats.laplace(scale=scale) if pure else scipy.stats.norm(scale=scale)
     for column, value in enumerate((0.5, 0.25)):
-        assert scipy.stats.kstest(found[:, column] - value, law.cdf).statistic < 0.0115
-        # the control: a tenth less noise
-        assert scipy.stats.kstest(1.1 * (found[:, column] - value), law.cdf).statistic > 0.0115
-    # neighbours: one of 50 rows is longer, or not; odds of any radius differ by their account
+        assert scipy.stats.kstest(variances[:, column] - value, law.cdf).statistic < 0.0115
+        # Control: the test detects a deviation that is a tenth larger.
+        assert scipy.stats.kstest(1.1 * (variances[:, column] - value), law.cdf).statistic > 0.0115
+    # In neighbours, one of 50 rows is longer or not. Odds of any radius differ by the stated loss.
     lengths = np.ones(50)
     lengths[-1] = 2.0
     longer = [radius_to_cut(np.sort(rows), plan, draws) for rows in (lengths, np.ones(50))]
@@ -156,7 +156,7 @@ def test_bought_variances_and_their_radius_have_the_laws_of_their_account(
     for epsilon in (0.0, budget.epsilon):
         odds = [np.array([(each == radius).mean() for radius in grid]) for each in longer]
         excess = np.maximum(odds[0] - math.exp(epsilon) * odds[1], 0).sum()
-        # each of at most 256 odds errs by sqrt(p/20,000), together by sqrt(2 x 256/20,000) = .16
-        # at the very most, and by .02 over the few radii that are found at all
+        # Each of at most 256 odds has an error of sqrt(p/20,000). Together the error is at most
+        # sqrt(2 x 256/20,000) = .16, but only .02 over the few radii that are ever found.
         assert excess <= loss.delta(epsilon) + 0.02 * math.sqrt(len(grid))
     assert size == len(longer[0])

@@ -1,4 +1,4 @@
-"""The discrete noise that OpenDP draws, by its moments, over 2,000 releases."""
+"""The discrete noise that OpenDP samples, tested by its moments over 2,000 releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BITS = 20
 
 
 def _unit_rows() -> np.ndarray:
-    """Return digits with a unit row bound, centred; constant columns left out."""
+    """Return digits, centred, with a row-norm bound of 1 and without constant columns."""
     rows = load_digits().data
     rows = rows[:, rows.std(axis=0) > 0]
     rows = rows - rows.mean(axis=0)
@@ -34,10 +34,10 @@ def _declared(d: int) -> Transform:
 
 
 def _drawn(noise: Noise, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the standardised noise on the diagonal and off it, of 2,000 releases.
+    """Return the standardised noise of 2,000 releases, on the diagonal and off it.
 
-    A block of 8 features, so that 2,000 releases take seconds: entries are independent, and the
-    noise does not know the table.
+    The block has 8 features, so that 2,000 releases take seconds: entries are independent, and the
+    noise does not depend on the table.
     """
     rows = _unit_rows()[:300, :d]
     whole = quantised(rows, _declared(d), BITS)
@@ -46,19 +46,19 @@ def _drawn(noise: Noise, d: int) -> tuple[np.ndarray, np.ndarray]:
     exact = moment / (n * 4.0**BITS)
     weights = (70, 99) if noise.law is Law.NORMAL else (1, 1)
     unit = n * 4.0**BITS / noise.scale
-    drawn = np.array([released(moment, noise, n, BITS) - exact for _ in range(RELEASES)])
+    errors = np.array([released(moment, noise, n, BITS) - exact for _ in range(RELEASES)])
     upper = np.triu_indices(d, 1)
-    inside = drawn[:, *upper] * weights[1] * unit
-    diagonal = np.diagonal(drawn, axis1=1, axis2=2) * weights[0] * unit
+    inside = errors[:, *upper] * weights[1] * unit
+    diagonal = np.diagonal(errors, axis1=1, axis2=2) * weights[0] * unit
     return diagonal, inside
 
 
 @pytest.mark.parametrize("law", list(Law))
 def test_moments_are_those_of_the_discrete_law(law: Law) -> None:
-    """At scales of 1e13 and more the discrete laws' moments are the continuous ones' to 1e-20.
+    """At scales from 1e13 the discrete laws' moments equal the continuous laws' to 1e-20.
 
-    Entropy is the system's, so nothing repeats: each bound is 6 standard errors, which a right
-    sampler passes but for 2e-9 of runs a bound.
+    The system supplies the entropy, so no run repeats. Each bound is 6 standard errors, which a
+    correct sampler exceeds in 2e-9 of runs.
     """
     d = 8
     budget = Budget(1.0, 1e-6 if law is Law.NORMAL else 0.0)
@@ -72,18 +72,19 @@ def test_moments_are_those_of_the_discrete_law(law: Law) -> None:
         assert abs((values**4).mean() - fourth) < 6 * math.sqrt((eighth - fourth**2) / size)
         flat = values.reshape(len(values), -1)
         correlation = np.corrcoef(flat.T) - np.eye(flat.shape[1])
-        # 36 entries: at most 630 pairs, each within 6/sqrt(2000)
+        # 36 entries form at most 630 pairs; each correlation is within 6/sqrt(2000).
         assert np.abs(correlation).max() < 6 / math.sqrt(len(values))
-    # the negative control: a tenth more noise is far outside
+    # Control: the test detects noise that is a tenth larger.
     wrong = 1.1**2 * second
     assert abs(wrong - second) > 6 * math.sqrt((fourth - second**2) / (RELEASES * d))
 
 
 def test_digits_keep_what_the_same_account_allows() -> None:
-    """Captured share within .02 of continuous noise at the same rho; 20 releases of each.
+    """Over 20 releases, the captured share is within .02 of continuous noise's at the same rho.
 
-    Shares spread by about .01 at epsilon 1, so the mean of 20 errs by .0025 and the difference of
-    two by .0035: .02 is more than five of them.
+    Shares have a std of about .01 at epsilon 1. So the mean of 20 shares has a standard error of
+    .0025 and the difference of two means .0035: .02 is more than five standard errors of the
+    difference.
     """
     rows = _unit_rows()
     n, d = rows.shape
@@ -104,8 +105,8 @@ def test_digits_keep_what_the_same_account_allows() -> None:
     mechanism = parse_variant("gaussian")
     problem = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
     calibration = mechanism.calibrate(problem, noise.proved)
-    found = mechanism.release_many(
+    release = mechanism.release_many(
         SecondMoment(A, n), calibration, Draws.trials(0, mechanism.key, range(20))
     )
-    theirs = [share(frame) for frame in found.components]
+    theirs = [share(frame) for frame in release.components]
     assert abs(np.mean(ours) - np.mean(theirs)) < 0.02

@@ -1,4 +1,4 @@
-"""Real releases, read as their files say: bars hold, and what is said to survive does."""
+"""Readings of real releases from their files: error bars hold, and the stated structure is kept."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ SCALES = np.array([2.0, 1.2, 0.3, 0.2, 0.15, 0.1])
 
 @pytest.mark.parametrize("delta", [1e-6, pytest.param(0.0, marks=pytest.mark.long)])
 def test_two_hundred_releases_are_read_rightly(delta: float) -> None:
-    """With the noise that OpenDP draws, from the entropy of the system: no seed is fixed.
+    """OpenDP samples the noise from system entropy, so no seed can be fixed.
 
-    Bars of one release hold or fail nearly together, so 200 is the number that counts: a share of
-    .95 misses .88 in fewer than one of 10^4 runs (binomial), and half a bar, which holds in .67,
-    passes .88 in fewer still. Bars are upper bounds where delta is 0, so they may hold more often.
+    Error bars of one release hold or fail nearly together, so the sample size is 200. A share of
+    .95 falls below .88 in fewer than one of 10^4 runs (binomial). Half an error bar, which holds in
+    .67, exceeds .88 in even fewer runs. Bars are upper bounds if delta is 0, so they may hold more
+    often.
     """
     pytest.importorskip("opendp")
     rng = generator(11, "released")
@@ -34,24 +35,24 @@ def test_two_hundred_releases_are_read_rightly(delta: float) -> None:
     rows = np.clip(rng.standard_normal((3_000, 6)) * SCALES @ axes.T, -8, 8)
     table = Table("made", rows, tuple("abcdef"), bounds=np.array([[-8.0, 8.0]] * 6))
     options = ReleaseOptions(row_bound="8", k=2, epsilon=4.0, delta=delta)
-    planned = plan(options, table)
-    exact = planned.moment()
+    layout = plan(options, table)
+    exact = layout.moment()
     truth = SecondMoment(rows.T @ rows / len(rows), len(rows))
     chance, vectors = chance_share(truth, 2), truth.top(2)
-    inside, halves, said, kept = [], [], [], []
+    inside, halves, texts, truths = [], [], [], []
     for _ in range(RELEASES):
-        matrix = released(exact, planned.noise, planned.records.n, planned.bits) * 64
-        made = planned.released(matrix, np.linalg.eigh(matrix), "", None)
-        found = read(json.loads(made.to_text()))
-        assert found.readable == 2
-        away = np.abs(found.loadings - vectors * np.sign((vectors * found.loadings).sum(0)))
-        inside.append((away <= found.bars).mean())
-        halves.append((away <= found.bars / 2).mean())
-        share = np.einsum("ai,ab,bi", found.loadings, truth.A, found.loadings)
-        kept.append(recovery_of(share / truth.eigenvalues[:2].sum(), chance))
-        said.append(found.recovery)
+        matrix = released(exact, layout.noise, layout.records.n, layout.bits) * 64
+        release = layout.released(matrix, np.linalg.eigh(matrix), "", None)
+        reading = read(json.loads(release.to_text()))
+        assert reading.readable == 2
+        away = np.abs(reading.loadings - vectors * np.sign((vectors * reading.loadings).sum(0)))
+        inside.append((away <= reading.bars).mean())
+        halves.append((away <= reading.bars / 2).mean())
+        share = np.einsum("ai,ab,bi", reading.loadings, truth.A, reading.loadings)
+        truths.append(recovery_of(share / truth.eigenvalues[:2].sum(), chance))
+        texts.append(reading.recovery)
     assert np.mean(inside) > 0.88
     assert np.mean(halves) < 0.88
     if delta:
         assert np.mean(inside) < 0.99
-    assert np.mean(said) == pytest.approx(np.mean(kept), abs=0.03)
+    assert np.mean(texts) == pytest.approx(np.mean(truths), abs=0.03)

@@ -1,9 +1,9 @@
-"""Released rows: their second moment has the law of the release that is drawn from X'X alone.
+"""The second moment of released rows has the law of the release sampled from X'X alone.
 
-Where both routes draw the same noise, as with Laplace, the moments are equal to rounding instead.
+If both routes sample equal noise, as with Laplace, the moments agree to rounding instead.
 
-Every tolerance is 6.1 standard errors: a false alarm once in 1e9 per figure. Each comparison has a
-negative control, noise 5 % too large, that must fail.
+Every tolerance is 6.1 standard errors, which is one false alarm in 1e9 per figure. Each comparison
+has a control, noise 5 % too large, that must fail.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def gram(tables: FloatArray) -> FloatArray:
 def drawn(
     mechanism: Mechanism, calibration: Calibration, n: int, size: int = SIZE
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the moments that `release_many` publishes, and those of `release_rows`."""
+    """Return the moments that `release_many` and `release_rows` publish."""
     rows, data = moment(n)
-    published = mechanism.release_many(
+    released_rows = mechanism.release_many(
         data, calibration, Draws.batch(generator(5, mechanism.key, "many"), size)
     )
     tables = mechanism.release_rows(
@@ -56,13 +56,13 @@ def drawn(
     )
     assert tables is not None
     assert tables.shape == (size, n, D)
-    return published.raw, gram(tables)
+    return released_rows.raw, gram(tables)
 
 
 def close(one: FloatArray, other: FloatArray) -> bool:
-    """Say whether two samples' means agree, by their own standard errors.
+    """Return whether two samples' means agree, by their own standard errors.
 
-    At this size an estimated standard error is off by a per cent or so, hence the 1.1.
+    Here an estimated standard error is off by about a per cent, so allow a factor of 1.1.
     """
     spread = np.sqrt(one.var(axis=0) / len(one) + other.var(axis=0) / len(other))
     return bool(np.all(np.abs(one.mean(axis=0) - other.mean(axis=0)) <= 1.1 * Z * spread))
@@ -91,7 +91,7 @@ def test_moments_of_released_rows_follow_the_law_of_the_release(
         problem = replace(problem, allocation=allocation)
     calibration = mechanism.calibrate(problem, BUDGET)
     many, rows = drawn(mechanism, calibration, n)
-    # Units in which the noise is about 1, so that its square is no tiny number.
+    # Choose units in which the noise is about 1; otherwise its square is tiny.
     unit = np.sqrt((many**2).mean())
     many, rows = many / unit, rows / unit
     assert close(many, rows)
@@ -102,13 +102,13 @@ def test_moments_of_released_rows_follow_the_law_of_the_release(
         lambda m: m[:, 0, 1],
     ):
         assert stats.ks_2samp(measure(many), measure(rows)).pvalue > ALARM
-    # Negative control: noise 5 % too strong, which is nearly all of the moment here.
+    # Control: the test detects noise 5 % too large, because the moment is nearly all noise here.
     assert not close(1.05**2 * many, rows)
 
 
 @pytest.mark.parametrize("key", ["data_laplace", "laplace_output"])
 def test_laplace_rows_are_the_very_table_of_the_same_draws(key: str) -> None:
-    """Both routes draw the same noise in the same order, so here the moments are equal."""
+    """Both routes sample the same noise in the same order, so the moments are equal."""
     rows, data = moment(30)
     mechanism = parse_variant(key)
     problem = Problem(30, D, 2, Relation.REPLACE, Domain.ball(D))
@@ -124,7 +124,7 @@ def test_laplace_rows_are_the_very_table_of_the_same_draws(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["data_gaussian", "data_laplace"])
 def test_noise_on_each_cell_has_its_law(key: str) -> None:
-    """Cells of a large table: Kolmogorov-Smirnov of the scaled noise, and its second moment.
+    """Entries of a large table pass Kolmogorov-Smirnov and second-moment tests of the scaled noise.
 
     A normal square has variance 2, a squared Lap(1) 20, which gives the standard errors.
     """
@@ -140,10 +140,10 @@ def test_noise_on_each_cell_has_its_law(key: str) -> None:
     assert stats.kstest(noise, law).pvalue > ALARM
     room = Z * np.sqrt(spread / len(noise))
     assert abs((noise**2).mean() - mean) < room
-    # Negative control: 10 % too strong.
+    # Control: the test detects noise that is 10 % too large.
     assert abs((1.1**2) * (noise**2).mean() - mean) > room
     assert stats.kstest(1.1 * noise, law).pvalue < ALARM
-    # Cells are uncorrelated, along rows and along columns.
+    # Entries of the noise are uncorrelated, both within a row and within a column.
     cells = noise.reshape(n, D)
     for products in (cells[:, 1:] * cells[:, :-1], cells[1:] * cells[:-1]):
         assert abs(products.mean()) < Z * mean / np.sqrt(products.size)

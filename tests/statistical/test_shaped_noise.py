@@ -1,7 +1,7 @@
-"""Laws of shaped noise and of noisy rows.
+"""Shaped noise and noisy rows follow their laws.
 
-Every tolerance is 6.1 standard errors: a false alarm once in 1e9 per figure. Each law has a
-negative control, a scale 5 % wrong, that must fail.
+Every tolerance is 6.1 standard errors, which is one false alarm in 1e9 per figure. Each law has a
+control, a scale 5 % wrong, that must fail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHARES = Allocation("custom", theta=(0.5, 0.3, 0.15, 0.05))
 
 
 def within(sample: FloatArray, mean: FloatArray, sd: FloatArray) -> bool:
-    """Say whether the sample's mean over axis 0 is within Z standard errors of the mean."""
+    """Return whether the sample's mean over axis 0 is within Z standard errors of the mean."""
     return bool(np.all(np.abs(sample.mean(axis=0) - mean) <= Z * sd / np.sqrt(len(sample))))
 
 
@@ -62,8 +62,8 @@ def released(
 @pytest.mark.parametrize("directions", ["features", "true"])
 @pytest.mark.parametrize(
     ("text", "kurtosis"),
-    # W1 - W2 with m = 5 degrees of freedom: on the diagonal a difference of chi-squares, kurtosis
-    # 3 + 6/m = 4.2; off it a sum of 2 m products of normals, 3 + 3/m.
+    # W1 - W2 has m = 5 degrees of freedom. A diagonal entry is a difference of chi-squares with
+    # kurtosis 3 + 6/m = 4.2; any other is a sum of 2 m products of normals with 3 + 3/m.
     [
         ("directional_gaussian[estimate=plain]", 3.0),
         ("directional_wishart_difference[estimate=plain]", 4.2),
@@ -78,11 +78,11 @@ def test_noise_has_the_shape_that_the_allocation_asks_for(
     mechanism = parse_variant(text)
     assert isinstance(mechanism, DirectionalMechanism)
     calibration, release = released(mechanism, problem, data, 40_000)
-    used = directions_of(
+    axes = directions_of(
         data, calibration, Draws.batch(generator(0, "unused"), 1), pure=mechanism.pure
     )
-    stds = mechanism.direction_stds(calibration, used)[0]
-    basis = used.basis(0, 4)
+    stds = mechanism.direction_stds(calibration, axes)[0]
+    basis = axes.basis(0, 4)
     noise = basis.T @ (release.matrix - data.A) @ basis
     variance = np.outer(stds, stds) * np.where(np.eye(4) > 0, 1.0, 0.5)
     spread = np.sqrt(kurtosis - 1) * variance
@@ -94,11 +94,11 @@ def test_noise_has_the_shape_that_the_allocation_asks_for(
             entry = noise[:, i, j] / np.sqrt(variance[i, j])
             assert stats.kstest(entry, "norm").pvalue > ALARM
             assert stats.kstest(1.05 * entry, "norm").pvalue < 1e-4
-    # Distinct entries are uncorrelated: Var(xy) is at most kurtosis * the product of variances.
+    # Different entries are uncorrelated; Var(xy) is at most kurtosis * the product of variances.
     rows, columns = np.triu_indices(4)
-    packed = noise[:, rows, columns] / np.sqrt(variance[rows, columns])
+    units = noise[:, rows, columns] / np.sqrt(variance[rows, columns])
     for i in range(1, len(rows)):
-        products = packed[:, i:] * packed[:, :-i]
+        products = units[:, i:] * units[:, :-i]
         assert within(products, np.zeros(products.shape[1]), np.array(np.sqrt(kurtosis)))
 
 
@@ -113,17 +113,18 @@ def test_mvg_as_released_has_independent_entries_on_both_sides_of_the_diagonal()
     ones = np.ones((4, 4))
     assert within(standard**2, ones, np.sqrt(2) * ones)
     assert not within((1.05 * standard) ** 2, ones, np.sqrt(2) * ones)
-    mirrored = standard[:, 0, 1:] * standard[:, 1:, 0]
-    assert within(mirrored, np.zeros(3), np.ones(3))
+    products = standard[:, 0, 1:] * standard[:, 1:, 0]
+    assert within(products, np.zeros(3), np.ones(3))
 
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("kind", ["ball", "box"])
 def test_no_neighbours_found_exceed_the_account(kind: str, relation: Relation) -> None:
-    """Search rows for the largest shaped difference; it stays within what was calibrated to.
+    """The largest shaped difference that a search finds stays below the calibrated difference.
 
-    On the box every corner and their halves are tried, on the ball random rows and pairs of
-    directions. The largest found is also close, so that the account is not slack by an error.
+    On the box, the search tries all corners and their halves; on the ball, random rows and pairs of
+    directions. The largest difference found is also close to the calibrated value, so the
+    calibration is not too loose.
     """
     d, n = 4, 100
     domain = Domain.ball(d) if kind == "ball" else Domain("box", d, (1.0, 0.5, 2.0, 1.0))
@@ -137,7 +138,7 @@ def test_no_neighbours_found_exceed_the_account(kind: str, relation: Relation) -
         rows = np.concatenate([rows / np.linalg.norm(rows, axis=1, keepdims=True), np.eye(d)])
     others = rows if relation is Relation.REPLACE else np.zeros((1, d))
     outer = np.einsum("ri,rj->rij", rows, rows)
-    moved = outer[:, None] - np.einsum("ri,rj->rij", others, others)[None]
+    changes = outer[:, None] - np.einsum("ri,rj->rij", others, others)[None]
     for text, order in (
         ("directional_gaussian", "fro"),
         ("directional_wishart_difference", "nuc"),
@@ -147,12 +148,12 @@ def test_no_neighbours_found_exceed_the_account(kind: str, relation: Relation) -
         calibration = mechanism.calibrate(problem, BUDGET)
         variances, _ = mechanism.shape(calibration, np.eye(d), None)
         root = 1 / np.sqrt(variances)
-        shaped = moved * np.outer(root, root) / n
-        most = float(np.linalg.norm(shaped, ord=order, axis=(2, 3)).max())
-        allowed = calibration.values["mu"] if order == "fro" else 2 * BUDGET.epsilon
-        assert most <= allowed * (1 + 1e-12)
-        assert most >= 0.7 * allowed
-        assert 1.5 * most > allowed  # negative control: two thirds of the noise would be caught
+        noise_units = changes * np.outer(root, root) / n
+        most = float(np.linalg.norm(noise_units, ord=order, axis=(2, 3)).max())
+        bound = calibration.values["mu"] if order == "fro" else 2 * BUDGET.epsilon
+        assert most <= bound * (1 + 1e-12)
+        assert most >= 0.7 * bound
+        assert 1.5 * most > bound  # Control: the test detects two thirds of the noise.
 
 
 # Noise on the rows ----------------------------------------------------------------------------
@@ -174,9 +175,9 @@ def spread_of(A: FloatArray, S: FloatArray, n: int) -> FloatArray:
 
 @pytest.mark.parametrize("n", [3, 4, 6, 12])
 def test_moments_of_noisy_rows_follow_the_law_of_rows(n: int) -> None:
-    """The shortcut through X'X against noise added to every row, in law.
+    """The shortcut through X'X has the law of noise added to every row.
 
-    n = 3 has fewer rows than features, 4 as many, 6 fewer than twice as many.
+    Of the sizes, n = 3 has fewer rows than features, 4 as many, 6 fewer than twice as many.
     """
     d, size = 4, 40_000
     rows, data = moment(n, d)
@@ -192,19 +193,19 @@ def test_moments_of_noisy_rows_follow_the_law_of_rows(n: int) -> None:
     spread = spread_of(data.A, S, n)
     for sample in (short, full):
         assert within(sample, data.A + S, np.sqrt(spread))
-        # The fourth moment is the sample's own; its relative error is a few per cent at this size.
+        # Allow 10 % extra: the estimate of the fourth moment has an error of a few per cent.
         square = (sample - data.A - S) ** 2
         assert within(square, spread, 1.1 * square.std(axis=0))
         assert not within((1.05**2) * square, spread, 1.1 * square.std(axis=0))
-    # Nonlinear: the largest eigenvalue and the share along a data row agree as samples.
+    # Compare nonlinear statistics, too: the largest eigenvalue, and the share along a data row.
     along = rows[0] / np.linalg.norm(rows[0])
     for measure in (
         lambda m: np.linalg.eigvalsh(m)[:, -1],
-        lambda m: np.linalg.eigvalsh(m)[:, 1],  # n = 3: the smallest is 0, second smallest not
+        lambda m: np.linalg.eigvalsh(m)[:, 1],  # At n = 3 the smallest is 0: use the second.
         lambda m: m @ along @ along,
     ):
         assert stats.ks_2samp(measure(short), measure(full)).pvalue > ALARM
-    # Negative control: a noise 5 % too large.
+    # Control: the test detects noise that is 5 % too large.
     loud = noisy_moments(data, n, noise, directions, 1.05**2 * variances[None])
     assert (
         stats.ks_2samp(np.linalg.eigvalsh(loud)[:, -1], np.linalg.eigvalsh(full)[:, -1]).pvalue
@@ -220,9 +221,9 @@ def test_estimates_from_noisy_rows_are_unbiased(text: str) -> None:
     _, release = released(mechanism, problem, data, 20_000)
     assert release.matrix is not None
     estimate = release.matrix
-    # The standard error is the sample's own, whose relative error here is a per cent or so.
+    # Allow 10 % extra: the estimate of the standard error has an error of about a per cent.
     assert within(estimate, data.A, 1.1 * estimate.std(axis=0))
-    # Negative control: without debiasing the diagonal is off by the noise variance.
+    # Control: without debiasing, the diagonal is too large by the variance of the noise.
     assert not within(release.raw, data.A, 1.1 * estimate.std(axis=0))
 
 
@@ -245,11 +246,12 @@ def test_estimates_from_noisy_rows_are_unbiased(text: str) -> None:
 def test_first_component_of_movement_data(text: str, bound: float, expected: float) -> None:
     """Delta-rho of Chanyaswad et al.'s experiment II, recomputed; the paper reports .214 and .143.
 
-    13,197 centred rows of 4 features in a box of half width ``bound`` (1 does not hold the centred
-    rows and gives no privacy), epsilon 1, delta 1/n, uniform allocation, the symmetrised release.
-    Units are those of the file, squared. The expected figures come from an earlier simulation that
-    took the best of several allocations, which lowers its Theorem 2 by up to 0.004. A draw has a
-    standard deviation of at most 0.16, so 10,000 draws have a standard error of 0.0016.
+    The data are 13,197 centred rows of 4 features in a box of half width ``bound`` (1 does not hold
+    the centred rows and gives no privacy), with epsilon 1, delta 1/n, uniform allocation and the
+    symmetrised release. Units are the file's, squared. The expected figures come from an earlier
+    simulation that took the best of several allocations, which lowers its Theorem 2 by up to 0.004.
+    A release has a standard deviation of at most 0.16, so the mean of 10,000 has a standard error
+    of 0.0016.
     """
     folder = Path(os.environ["DPVIZ_DATA"]) / "movementaal" / "dataset"
     files = sorted(folder.glob("MovementAAL_RSS_*.csv"))
@@ -269,6 +271,6 @@ def test_first_component_of_movement_data(text: str, bound: float, expected: flo
         data, calibration, Draws.batch(generator(8, "movement"), 10_000)
     )
     first = release.components[:, :, 0]
-    captured = np.einsum("ti,ij,tj->t", first, data.A, first)
-    lost = float((data.eigenvalues[0] - captured).mean() * bound**2)
+    shares = np.einsum("ti,ij,tj->t", first, data.A, first)
+    lost = float((data.eigenvalues[0] - shares).mean() * bound**2)
     assert abs(lost - expected) < Z * 0.0016

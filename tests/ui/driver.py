@@ -1,6 +1,6 @@
-"""Drives the dashboard under AppTest: start, find by key, change, and read back.
+"""Drive the dashboard under AppTest: start, find by key, change, and read back.
 
-Tests name widgets by their keys and never by position, so that a page may be rearranged freely.
+Tests name widgets by their keys, never by their position, so that a page may be rearranged.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ ROOT = app_path().parent
 INFOS = {info.path.stem: info for info in infos()}
 PAGES = tuple(sorted(INFOS))
 FIRST = next(name for name, info in INFOS.items() if info.first)
-# Pages that show the shared settings; the others ignore them.
+# These pages show the shared settings; all other pages ignore the shared settings.
 SHARED = tuple(page for page in PAGES if not INFOS[page].own_settings)
-# Of these, pages whose sidebar has more of them.
+# The sidebar of these pages shows the shared settings and further settings to read a table.
 BESIDE = tuple(page for page in SHARED if not INFOS[page].own_reading)
 
-# Small and quick: a test spends its time on the page and not on draws, of which two have a range.
+# A small table and few repetitions keep tests quick; two are enough for a mean's range.
 QUICK = {"table": "iris", "trials": "2", "tuning": "fixed", "epsilons": "1"}
-PATIENCE = 60  # seconds; the slowest run here takes a tenth of it
+PATIENCE = 60  # A run may take 60 seconds; the slowest run takes a tenth of this.
 
 
 def unread(page: str) -> tuple[str, ...]:
-    """Return the parts of the row above a page that the page does not read, and so not show."""
+    """Return the parts of the settings row that a page does not read and so hides."""
     return INFOS[page].unread
 
 
 def parts_of(page: str) -> list[dict[str, str]]:
-    """Return what chooses each part of a page, the first one shown first; without parts nothing."""
+    """Return the choice for each part of a page, the first part first; one empty if no parts."""
     if page != "claims":
         return [{}]
-    shown = params_of(ClaimsView)
-    chosen = []
-    for part in shown["part"].choices:
-        inner = shown["exhibit"].choices if part == "refutations" else [shown["exhibit"].default]
-        chosen += [{"part": part, "exhibit": exhibit} for exhibit in inner]
-    return chosen
+    params = params_of(ClaimsView)
+    parts = []
+    for part in params["part"].choices:
+        inner = params["exhibit"].choices if part == "refutations" else [params["exhibit"].default]
+        parts += [{"part": part, "exhibit": exhibit} for exhibit in inner]
+    return parts
 
 
 def show(at: AppTest, page: str, chosen: dict[str, str]) -> None:
-    """Show a part of a page; a page without parts is there as it is."""
+    """Show a part of a page; leave a page without parts as it is."""
     if chosen and dict(at.session_state[page]) != chosen:
         at.session_state[page] = chosen
         at.run()
@@ -76,16 +76,16 @@ def show(at: AppTest, page: str, chosen: dict[str, str]) -> None:
 
 def each_part(at: AppTest, page: str) -> Iterator[dict[str, str]]:
     """Show every part of a page in turn."""
-    for chosen in parts_of(page):
-        show(at, page, chosen)
-        yield chosen
+    for part in parts_of(page):
+        show(at, page, part)
+        yield part
 
 
 def start(page: str = FIRST, **query: str) -> AppTest:
-    """Return the dashboard after its first run, on a page, from a link with these parameters."""
+    """Return the dashboard after its first run, on a page, opened by a link with parameters."""
     at = AppTest.from_file(str(app_path()), default_timeout=PATIENCE)
     at.query_params.update(query)
-    # The address of a page is its file's name, so that it is found before the first run.
+    # The address of a page is its file name, so a test can open the page before the first run.
     return at.run() if page == FIRST else go(at, page)
 
 
@@ -95,7 +95,7 @@ def go(at: AppTest, page: str) -> AppTest:
 
 
 def nodes(at: AppTest) -> Iterator[Any]:
-    """Yield every element and block, in the order drawn."""
+    """Yield every element and block, in display order."""
 
     def below(block: Block) -> Iterator[Any]:
         for child in block.children.values():
@@ -108,14 +108,14 @@ def nodes(at: AppTest) -> Iterator[Any]:
 
 
 def commands(at: AppTest) -> list[str]:
-    """Return the commands and links on the page that are there to be copied."""
+    """Return the commands and links that the page offers for copying."""
     bodies = [node.proto.body for node in nodes(at) if node.type == "html"]
-    shown = [re.findall(r'class="dp-copy"><pre><code>(.*?)</code>', body) for body in bodies]
-    return [html.unescape(re.sub("<.*?>", "", text)) for texts in shown for text in texts]
+    lines = [re.findall(r'class="dp-copy"><pre><code>(.*?)</code>', body) for body in bodies]
+    return [html.unescape(re.sub("<.*?>", "", text)) for texts in lines for text in texts]
 
 
 def keys(at: AppTest) -> list[str]:
-    """Return the keys of all widgets drawn."""
+    """Return the keys of all widgets shown."""
     return [node.key.split("~")[0] for node in nodes(at) if isinstance(node, Widget) and node.key]
 
 
@@ -131,7 +131,7 @@ def found(at: AppTest, key: str) -> Any:
 
 
 def change(at: AppTest, key: str, value: Any) -> AppTest:
-    """Return the dashboard after a user gave a widget a value."""
+    """Return the dashboard after a user has set a widget."""
     found(at, key).set_value(value)
     return at.run()
 
@@ -143,12 +143,12 @@ def press(at: AppTest, key: str) -> AppTest:
 
 
 def more(at: AppTest) -> AppTest:
-    """Return Explore with all its charts."""
+    """Return the Explore page with all its charts."""
     return change(at, "explore.charts", True)
 
 
 def upload(at: AppTest, name: str, content: bytes, *, working: bool = True) -> AppTest:
-    """Return the dashboard after a user uploaded a file, and asked for its working view or not."""
+    """Return the dashboard after a user uploaded a file and, if wanted, opened the working view."""
     uploader = found(at, "upload").set_value((name, content, "application/octet-stream"))
     if working:
         ((file_id, *_),) = uploader._files
@@ -157,26 +157,26 @@ def upload(at: AppTest, name: str, content: bytes, *, working: bool = True) -> A
 
 
 def corrected(at: AppTest, *guesses: str) -> AppTest:
-    """Return the dashboard with guesses of how the upload was read opened, to be corrected."""
+    """Return the dashboard after a user opened the guesses about an upload for correction."""
     for guess in guesses or ("columns", "missing", "colour", "marks"):
         at.session_state[f"check.{guess}~{at.session_state['check.number']}"] = True
     return at.run()
 
 
 def another(widget: Any) -> Any:
-    """Return a legal value of a widget that it does not have, or None where there is none.
+    """Return a legal value other than the widget's current value, or None if there is none.
 
-    Where a widget offers options the value is the text shown, which is what a browser sends.
+    For a widget with options, the value is the displayed text, which is what a browser sends.
     """
     if isinstance(widget, SelectSlider | Selectbox | ButtonGroup | Radio):
-        shown = list(widget.options)
+        options = list(widget.options)
         if widget.value is None:
-            return shown[0]
-        if isinstance(widget.value, list):  # several may be chosen: one more, or none of them
-            return [] if widget.value else shown[:1]
-        place = shown.index(widget.format_func(widget.value))
-        other = shown[place + 1 if place + 1 < len(shown) else place - 1]
-        if len(shown) == 1:
+            return options[0]
+        if isinstance(widget.value, list):  # In a multiple choice, add one option or clear all.
+            return [] if widget.value else options[:1]
+        place = options.index(widget.format_func(widget.value))
+        other = options[place + 1 if place + 1 < len(options) else place - 1]
+        if len(options) == 1:
             return None
         return float(other.removesuffix("\u00a0%")) if isinstance(widget, SelectSlider) else other
     if isinstance(widget, Multiselect):
@@ -190,35 +190,35 @@ def another(widget: Any) -> Any:
         up = widget.value + step
         return up if widget.max is None or up <= widget.max else widget.value - step
     if isinstance(widget, Button | DownloadButton | FileUploader):
-        return None  # they hold no value
+        return None  # Buttons and uploads have no value to change.
     raise NotImplementedError(f"no other value is known for a {widget.type}")
 
 
 def shown_value(at: AppTest, key: str) -> Any:
-    """Return what a widget shows: its option's text, or its value."""
+    """Return the value that a widget shows: its option's text, or its value."""
     widget = found(at, key)
-    # None may be an option of a list; of a radio it is that nothing is chosen yet
-    chosen = isinstance(widget, Selectbox | ButtonGroup) or widget.value is not None
+    # A list may offer None as an option; for a radio button, None means that nothing is chosen yet.
+    has_value = isinstance(widget, Selectbox | ButtonGroup) or widget.value is not None
     if isinstance(widget, ButtonGroup) and isinstance(widget.value, list):
         return [widget.format_func(one) for one in widget.value]
-    if isinstance(widget, Selectbox | ButtonGroup | Radio) and chosen:
+    if isinstance(widget, Selectbox | ButtonGroup | Radio) and has_value:
         return widget.format_func(widget.value)
     return widget.value
 
 
 def errors(at: AppTest) -> list[str]:
-    """Return the error sentences on the page, none of which may be an exception."""
+    """Return the error messages on the page; fail if the page shows an exception."""
     assert not at.exception, [box.message for box in at.exception]
     return [as_seen(box.value) for box in at.error]
 
 
 def notices(at: AppTest) -> list[str]:
-    """Return the sentences about what was replaced."""
+    """Return the messages about replaced values."""
     return [as_seen(box.value) for box in at.warning if box.icon == ":material/info:"]
 
 
 def opening(at: AppTest) -> str:
-    """Return the first sentence of the page itself, below the help of the bar."""
+    """Return the first sentence of the page itself, below the help of the settings row."""
     return next(
         str(box.value)
         for box in at.main.markdown
@@ -227,7 +227,7 @@ def opening(at: AppTest) -> str:
 
 
 def as_seen(markdown: str) -> str:
-    """Return a text as the page shows it, for one that was made plain."""
+    """Return an escaped text as the page shows it."""
     return re.sub(r"\\([^\w\s])", r"\1", markdown).replace("\u2060", "")
 
 
@@ -242,15 +242,15 @@ def held(at: AppTest, name: str, store: str = "view") -> Any:
 
 
 def component(at: AppTest, key: str) -> dict[str, Any]:
-    """Return what a component of our own is sent."""
-    sent = [node for node in nodes(at) if node.type == "bidi_component" and node.key == key]
-    assert len(sent) == 1, f"{len(sent)} components with the key {key!r}"
-    data: dict[str, Any] = json.loads(sent[0].proto.json)
+    """Return the data sent to one of dpviz's components."""
+    sent_nodes = [node for node in nodes(at) if node.type == "bidi_component" and node.key == key]
+    assert len(sent_nodes) == 1, f"{len(sent_nodes)} components with the key {key!r}"
+    data: dict[str, Any] = json.loads(sent_nodes[0].proto.json)
     return data
 
 
 def results(at: AppTest) -> pd.DataFrame:
-    """Return the table of results on the Explore page, opened if it is not."""
+    """Return the table of results on the Explore page; open the table if it is closed."""
     if not at.session_state["results.open"]:
         at.session_state["results.open"] = True
         at.run()
@@ -260,32 +260,32 @@ def results(at: AppTest) -> pd.DataFrame:
 
 
 def unheard(at: AppTest) -> AppTest:
-    """Return the dashboard after a run of which the browser knows nothing that was before it.
+    """Return the dashboard after a run that ignores the browser's earlier state.
 
-    So it is where the next run starts before the messages of the last one are sent, and Streamlit
-    drops them.
+    The browser's state is ignored if the next run starts before the last run's messages are sent,
+    because Streamlit drops these messages.
     """
     return at._run(WidgetStates())
 
 
 def reports(at: AppTest) -> WidgetStates:
-    """Return what a browser reports of every widget that is drawn."""
+    """Return what a browser reports of every widget shown."""
     return at._tree.get_widget_states()
 
 
 def late(at: AppTest, reported: WidgetStates) -> AppTest:
-    """Return the dashboard after a browser reported what it knew before the last run."""
+    """Return the dashboard after a browser reported its state from before the last run."""
     return at._run(reported)
 
 
 def untold(at: AppTest) -> list[str]:
-    """Return the keys of widgets that a browser which heard of the last run alone shows wrong."""
+    """Return keys of widgets that a browser shows wrong if it received only the last run."""
     state = at._session_state._state
     wrong = []
     for node in nodes(at):
         if isinstance(node, Widget) and getattr(node.proto, "set_value", None) is False:
-            held = state.get_widget_metadata(node.id)
-            assert held is not None
-            if state[node.id] != held.deserializer(None):
+            value = state.get_widget_metadata(node.id)
+            assert value is not None
+            if state[node.id] != value.deserializer(None):
                 wrong.append(node.key or node.id)
     return wrong

@@ -1,4 +1,4 @@
-"""What a page shows is what the core computes: no cache mixes variants, tables or settings."""
+"""A page shows the core's results: no cache mixes variants, tables or settings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BASE = Settings(
     table="wine",
     mechanisms=("gaussian", "laplace", "ppca[sweeps=3]", "directional_gaussian"),
     trials=6,
-    epsilon=3.0,  # where ppca runs its chain, so that its sweeps matter
+    epsilon=3.0,  # At this epsilon, ppca runs a Markov chain, so sweeps matter.
 )
 PAID: dict[str, Any] = {
     "center": "private",
@@ -41,7 +41,7 @@ PAID: dict[str, Any] = {
     "relation": "zero-out",
 }
 SHARES = ("range_share", "mean_share", "scale_share", "bound_share", "count_share")
-# One thing at a time, from the same session cache; every one gives other numbers.
+# Change one setting at a time, with the same session cache; every change alters the numbers.
 CHANGES: dict[str, dict[str, Any]] = {
     "post": {"post": "free"},
     "nothing": {},
@@ -66,7 +66,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "picture": {"picture": 0.4},
     "form of the picture": {"picture": 0.4, "picture_form": "ellipses"},
 }
-# Options that change a table's reading, which test_uploads.py looks at, or that no page sets.
+# These options are not tested here: no page sets them, or test_uploads.py tests them.
 ELSEWHERE = {
     "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet", "codes",
     "read_as", "levels", "rows_a_person", "person", "leave_out", "name",
@@ -74,11 +74,11 @@ ELSEWHERE = {
 
 
 def shown(settings: Settings) -> pd.DataFrame:
-    """Return the numbers the page shows, in a session of its own on the shared caches."""
+    """Return the page's numbers, in a new session on the shared caches."""
     query = {params_of(Settings)[name].url: text for name, text in settings.texts().items()}
     at = AppTest.from_file(str(app_path()), default_timeout=PATIENCE)
     at.query_params.update({key: text for key, text in query.items() if key})
-    at.session_state["results.open"] = True  # or the page would run twice
+    at.session_state["results.open"] = True  # Without this line, the page would run twice.
     at.run()
     assert errors(at) == []
     numbers: pd.DataFrame = results(at)[offered(picture=settings.picture > 0)].astype(float)
@@ -97,42 +97,42 @@ def direct(settings: Settings) -> pd.DataFrame:
 
 
 def same(left: pd.DataFrame, right: pd.DataFrame) -> bool:
-    """Return whether two tables agree to rounding: chunks add up in another order."""
+    """Return whether two tables agree to rounding: chunks may be added in different orders."""
     if left.shape != right.shape:
         return False
     return bool(np.allclose(left, right, rtol=1e-9, atol=1e-12, equal_nan=True))
 
 
 def test_no_option_is_forgotten() -> None:
-    tried = {name for change in CHANGES.values() for name in change}
-    assert tried | ELSEWHERE == set(params_of(Settings))
+    names = {name for change in CHANGES.values() for name in change}
+    assert names | ELSEWHERE == set(params_of(Settings))
 
 
 def test_each_setting_shows_its_own_numbers() -> None:
     pages = {what: shown(replace(BASE, **made)) for what, made in CHANGES.items()}
-    for what, changed in CHANGES.items():
-        assert same(pages[what], direct(replace(BASE, **changed))), what
-    # The control: any two of them differ, so a mix-up would have been seen.
+    for what, way in CHANGES.items():
+        assert same(pages[what], direct(replace(BASE, **way))), what
+    # Control: any two changes give different numbers, so the test would detect confused caches.
     for first, second in combinations(CHANGES, 2):
         assert not same(pages[first], pages[second]), (first, second)
-    # And once more in reverse, now that every cache is warm.
-    for what, changed in reversed(CHANGES.items()):
-        assert same(shown(replace(BASE, **changed)), pages[what]), what
+    # Repeat all changes in reverse order, now that every cache is full.
+    for what, way in reversed(CHANGES.items()):
+        assert same(shown(replace(BASE, **way)), pages[what]), what
 
 
 def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Of the board's path a move asks for its own epsilon, not for all of them once more."""
-    predicted: list[float] = []
-    drawn: list[float] = []
+    """A move of the slider of epsilon computes only the new epsilon, not all epsilons again."""
+    predictions: list[float] = []
+    draws: list[float] = []
 
     def predict(ready: Any, settings: Settings, epsilons: Sequence[float]) -> Any:
-        predicted.extend(epsilons)
+        predictions.extend(epsilons)
         return PREDICT(ready, settings, epsilons)
 
     def draw(ready: Any, settings: Settings, epsilons: Sequence[float], **how: Any) -> Any:
-        drawn.extend(epsilons)
+        draws.extend(epsilons)
         return DRAW(ready, settings, epsilons, **how)
 
     monkeypatch.setattr(board, "predicted", predict)
@@ -142,25 +142,25 @@ def test_a_move_of_epsilon_predicts_and_draws_nothing_that_is_known(
     at.run()
     assert errors(at) == []
     path = frame_epsilons(None, 1.0)
-    # The control: the first run needs every one. What the page has drawn itself is a frame too.
-    assert sorted(predicted) == path
-    assert sorted([*drawn, 1.0]) == path
+    # Control: the first run predicts every epsilon of the slider, together with the page's own.
+    assert sorted(predictions) == path
+    assert sorted([*draws, 1.0]) == path
     change(at, "view.epsilon.box", "0.37")
     assert errors(at) == []
-    assert predicted[len(path) :] == [0.37]
-    assert len(drawn) == len(path) - 1
+    assert predictions[len(path) :] == [0.37]
+    assert len(draws) == len(path) - 1
 
 
 def test_the_next_visitor_has_no_draw_summarised_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    summarised: list[int] = []
+    summaries: list[int] = []
 
     def count(values: Any) -> Any:
-        summarised.append(len(values))
+        summaries.append(len(values))
         return SUMMARISE(values)
 
     monkeypatch.setattr(running, "summarise", count)
     for visitor in (1, 2):
-        summarised.clear()
+        summaries.clear()
         assert errors(start(table="wine", m="gaussian,laplace", trials="9")) == []
-        # The control: the first one's are, each measure of a mechanism once.
-        assert bool(summarised) == (visitor == 1)
+        # Control: only the first visitor causes measurements, one per mechanism.
+        assert bool(summaries) == (visitor == 1)

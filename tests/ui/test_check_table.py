@@ -1,4 +1,4 @@
-"""Check your table: what is suggested, changed and kept after an upload."""
+"""Page "Check your table": suggestions, changes and stored choices after an upload."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_identifier_is_left_out_at_once_and_said() -> None:
     assert left_out(at) == ("patient",)
     assert "3 features" in facts(at)
     labels = [node.proto.popover.label for node in nodes(at) if node.type == "popover"]
-    assert "left out: 2 columns" in labels
+    assert {"left out: 1 column", "colour: group"} <= set(labels)
     press(at, "check.correct.all")
     assert "check.person" not in keys(at)
     press(at, "check.again")
@@ -66,10 +66,10 @@ def test_a_page_and_a_command_begin_with_the_same_features(tmp_path: Path) -> No
     assert begun.columns == ("a", "b", "c")
     assert left_out(at) == ("patient",)
     raw = read_raw(path, name="t")
-    # who puts it back says that nothing is left out, and so does the command
+    # If a user restores the column, the page and the command state that no column is left out.
     assert left_out_in("none") == ()
-    kept = load(path, ReadOptions.of(replace(Settings(), leave_out="none")))
-    assert kept.columns == tuple(c.name for c in raw.columns if c.is_feature)
+    table = load(path, ReadOptions.of(replace(Settings(), leave_out="none")))
+    assert table.columns == tuple(c.name for c in raw.columns if c.is_feature)
 
 
 def test_a_choice_survives_pages_and_a_second_upload_of_the_same_columns() -> None:
@@ -82,7 +82,7 @@ def test_a_choice_survives_pages_and_a_second_upload_of_the_same_columns() -> No
         go(at, page)
         assert left_out(at) == ("patient", "c")
     assert "2 features" in facts(at)
-    # another table has other columns: nothing of the first is left
+    # A new table has different columns, so it clears every choice for the previous table.
     upload(at, "other.csv", patients(extra="s"))
     assert left_out(at) == ("patient",)
 
@@ -105,8 +105,8 @@ def test_a_file_that_cannot_be_used_offers_an_example() -> None:
 def test_another_encoding_is_one_click(encoding: str) -> None:
     text = patients().decode().replace("patient", "Größe")
     at = upload(start(**SETTINGS), "t.csv", text.encode(encoding))
-    (said,) = errors(at)
-    assert ("'Größe'" in said) == (encoding == "cp1252")
+    (message,) = errors(at)
+    assert ("'Größe'" in message) == (encoding == "cp1252")
     press(at, "check.encoding")
     assert errors(at) == []
     assert held(at, "encoding") == encoding
@@ -114,7 +114,7 @@ def test_another_encoding_is_one_click(encoding: str) -> None:
 
 
 def visits() -> bytes:
-    """Return a table in which a person has up to three rows, and -999 and 999 stand for gaps."""
+    """Return a table with up to three rows a person, and -999 and 999 for missing values."""
     lines = ["Patient Nr,a,b"]
     rng = generator(0, "tests", "visits")
     for i in range(60):
@@ -127,7 +127,7 @@ def visits() -> bytes:
 def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> None:
     at = upload(start("claims", **SETTINGS), "t.csv", visits())
     assert any("protects one ROW" in text.value for text in at.markdown)
-    assert any("up to 3 rows have one value" in text for text in [facts(at)])
+    assert any("up to 3 rows share one value" in text for text in [facts(at)])
     assert any("Is -999 a value?" in text.value for text in at.markdown)
     assert left_out(at) == ("Patient Nr",)
     change(at, "check.person", "some")
@@ -143,7 +143,7 @@ def test_the_unit_is_asked_and_a_code_is_treated_as_missing_at_one_click() -> No
         go(at, page)
         assert errors(at) == []
         assert held(at, "person") == "Patient Nr"
-    # another file is another question
+    # A new file starts without the answers that the user gave for the previous file.
     upload(at, "other.csv", patients())
     assert (held(at, "person"), held(at, "rows_a_person"), held(at, "codes")) == (None, None, "")
 
@@ -166,22 +166,22 @@ def test_a_guess_of_a_column_is_changed_at_one_click() -> None:
     assert lines.at["lead", "read"] == "numeric, without 10 cells that hold none"
     assert lines.at["site", "words"] == "Unknown"
     assert lines.at["a", "first"] == "0, 1, 2"
-    assert lines.at["note", "first"] == "not shown"  # free text finds people
+    assert lines.at["note", "first"] == "not shown"  # Free text may identify people, so hide it.
     assert "3 features" in facts(go(at, "explore"))
-    # another file is another question
+    # A new file starts without the answers that the user gave for the previous file.
     upload(at, "other.csv", patients())
     assert (held(at, "read_as"), held(at, "codes")) == ("", "")
 
 
 def test_words_that_are_counted_are_predicted_and_declared() -> None:
-    said = ("sometimes", "never", "often")
-    lines = [f"{said[i % 3]},{i % 7},{i * i % 11}" for i in range(60)]
+    levels = ("sometimes", "never", "often")
+    lines = [f"{levels[i % 3]},{i % 7},{i * i % 11}" for i in range(60)]
     file = "\n".join(["q,u,v", *lines]).encode()
     at = upload(start("decide", k="1", ceiling="25"), "q.csv", file)
     assert at.session_state["decide.prospect"][1].rows.schema.names_used == ("u", "v")
     at = corrected(at)
-    (known,) = [key for key in keys(at) if key.startswith("check.known.")]
-    press(at, known)
+    (mark,) = [key for key in keys(at) if key.startswith("check.known.")]
+    press(at, mark)
     assert errors(at) == []
     assert at.session_state["decide.prospect"][1].rows.schema.names_used == ("q", "u", "v")
     go(at, "release")
@@ -193,14 +193,14 @@ def test_labels_that_find_people_are_numbered_until_confirmed() -> None:
     rare = patients().replace(b",u", b",erika muster", 3)
     at = upload(start("claims", **SETTINGS), "t.csv", rare)
     change(corrected(at, "colour"), "upload.label", 0)
-    assert any("Its classes are shown by number." in box.value for box in at.warning)
+    assert any("The label's classes are shown by number." in box.value for box in at.warning)
     press(at, "check.words.show")
     assert not any("shown by number" in box.value for box in at.warning)
     assert errors(at) == []
 
 
 def test_how_a_file_was_read_is_said_in_the_view_that_opens() -> None:
-    """A reader sees at once a first line that may be a person, while the check stays closed."""
+    """A first line that may be a person is reported at once, even if the check stays closed."""
     head = "s,1001.5,1003.5,1005.5"
     rows = generator(2, "rows").normal(0.3, 0.05, (40, 3)).round(3).astype(str)
     lines = [head, *(f"s{i}," + ",".join(row) for i, row in enumerate(rows))]

@@ -1,4 +1,4 @@
-"""The Claims page: the table, the audit, the exhibits and the attacker follow the setting."""
+"""The Claims page: the table, audit, exhibits and attacker follow the settings."""
 
 from __future__ import annotations
 
@@ -37,79 +37,79 @@ CHARTS = {
     "chain": {"claims.gibbs"},
     "attacker": {"claims.attack", "claims.posterior"},
 }
-"""Charts of each part and exhibit that has any."""
+"""Charts by part, and by exhibit if an exhibit has charts."""
 POWERS = '"exponentformat":"power"'
 GRIDS = {
-    "direction": ["The rows of both tables", "The published direction of each draw"],
+    "direction": ["The rows of both tables", "The published direction of each release"],
     "code": [
-        "Off-diagonal entries of a made-up table, as read off the release",
+        "Off-diagonal entries of a synthetic table, as read from the release",
         "Mean of the first coordinate squared, by each sampler",
     ],
-    "exploring": ["Row recovered from the mean", "Row bound of both tables"],
+    "exploring": ["Row recovered from the mean", "Row-norm bound of both tables"],
 }
-"""What each grid says to a screen reader."""
+"""Description of each grid for screen readers."""
 HEADINGS = {
     "support": "a support that moves with the data",
     "direction": "the direction itself is published",
     "delta": "The true delta of classical Gaussian noise",
     "code": "Found in public code: a mask that mirrors the data",
-    "chain": "A Gibbs chain beside the exact law",
+    "chain": "A Gibbs chain compared with the exact law",
     "exploring": "What exploring does not protect",
 }
-"""How a part begins of which the row that chooses it says less."""
+"""Headings of the parts that the row above the parts describes less fully."""
 
 
 def shelves(at: AppTest) -> str:
-    """Return the shelves as they are sent."""
-    (sent,) = [node for node in nodes(at) if node.key == "claims.shelves"]
-    return str(json.loads(sent.proto.json))
+    """Return the shelves of mechanisms as the page sends them."""
+    (element,) = [node for node in nodes(at) if node.key == "claims.shelves"]
+    return str(json.loads(element.proto.json))
 
 
 def shelf(at: AppTest, name: str) -> list[str]:
-    """Return the keys of what stands on a shelf."""
-    drawn = re.findall(r'data-shelf="([a-z-]+)">(.*?)</section>', shelves(at), re.DOTALL)
-    return re.findall(r'data-opens="(.*?)"', dict(drawn).get(name, ""))
+    """Return the keys of the mechanisms on a shelf."""
+    sections = re.findall(r'data-shelf="([a-z-]+)">(.*?)</section>', shelves(at), re.DOTALL)
+    return re.findall(r'data-opens="(.*?)"', dict(sections).get(name, ""))
 
 
 def charts(at: AppTest) -> dict[str, Any]:
-    """Return the charts by key."""
+    """Return the charts of the page by key."""
     return {node.key: node for node in nodes(at) if node.type == "plotly_chart"}
 
 
 def grids(at: AppTest) -> list[str]:
-    """Return what each grid says to a screen reader."""
+    """Return the descriptions of grids for screen readers."""
     return [frame.proto.alt for frame in at.dataframe]
 
 
 def place(part: dict[str, str]) -> str:
-    """Return the name of a part, or of the exhibit in it."""
+    """Return the name of a part, or of the part's exhibit."""
     return part["exhibit"] if part["part"] == "refutations" else part["part"]
 
 
 def words(at: AppTest) -> str:
-    """Return everything written on the page."""
+    """Return all texts on the page."""
     return "\n".join(box.value for box in [*at.markdown, *at.caption])
 
 
 def test_every_part_is_drawn_and_nothing_of_the_others() -> None:
     at = start("claims", **QUICK)
     assert re.search(r"^\d of \d\d do not(, \d is not proved)?\.$", words(at), re.MULTILINE)
-    seen = []
+    parts = []
     for part in each_part(at, "claims"):
-        shown = place(part)
-        seen.append(shown)
+        part_here = place(part)
+        parts.append(part_here)
         assert errors(at) == []
-        assert at.title[0].value.startswith("Do the mechanisms keep")  # above every part
-        assert ("claims.back" in keys(at)) == (shown != "verdicts")
-        assert set(charts(at)) == CHARTS.get(shown, set())
-        # superscripts of an axis are too small to read
+        assert at.title[0].value.startswith("Do the mechanisms keep")
+        assert ("claims.back" in keys(at)) == (part_here != "verdicts")
+        assert set(charts(at)) == CHARTS.get(part_here, set())
+        # No axis of a chart may have superscripts, because they are too small to read.
         assert not [key for key, chart in charts(at).items() if POWERS in chart.proto.spec]
-        assert grids(at) == GRIDS.get(shown, [])
-        assert HEADINGS.get(shown, "") in "".join(box.value for box in at.header)
-        assert len(at.header) == (2 if shown == "code" else shown in HEADINGS)
+        assert grids(at) == GRIDS.get(part_here, [])
+        assert HEADINGS.get(part_here, "") in "".join(box.value for box in at.header)
+        assert len(at.header) == (2 if part_here == "code" else part_here in HEADINGS)
         person = [node for node in nodes(at) if node.key == "claims.person"]
-        assert bool(person) == (shown == "person")
-    assert {*CHARTS, *GRIDS, *HEADINGS} | {"verdicts", "audit", "person"} == set(seen)
+        assert bool(person) == (part_here == "person")
+    assert {*CHARTS, *GRIDS, *HEADINGS} | {"verdicts", "audit", "person"} == set(parts)
 
 
 def test_a_part_travels_in_the_address_and_survives_a_change_of_page() -> None:
@@ -137,10 +137,10 @@ def test_an_answer_of_the_board_opens_its_part(
     ask = board.asked_page
 
     def pressed() -> str | None:
-        board._linked()
+        board._on_link()
         return ask()
 
-    monkeypatch.setattr(board, "_sent", lambda name: link)
+    monkeypatch.setattr(board, "_message", lambda name: link)
     monkeypatch.setattr(board, "asked_page", pressed)
     at = start(**QUICK, part="audit")
     assert at.title[0].value.startswith("Do the mechanisms keep")
@@ -159,14 +159,14 @@ def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
     )
     assert "✗ Refuted: the claim is false" in words(at)
     assert direct.evidence in words(at)
-    assert "no number of draws proves a claim" in words(at)
+    assert "no number of simulated releases proves a claim" in words(at)
     assert "claims.audit.curve" in charts(at)
     command = [text for text in commands(at) if "dpviz audit" in text]
     assert command == [
         f"python -m dpviz audit {mechanism.key} --epsilon 1 --dimension 2 --trials 1000 --k 1 "
         "--relation replace"
     ]
-    # Another question: the old answer goes, and comes back with its question.
+    # A new question hides the old answer; a return to the old question shows the answer again.
     change(at, "view.epsilon.slider", 2.0)
     assert direct.evidence not in words(at)
     change(at, "view.epsilon.slider", 1.0)
@@ -175,8 +175,8 @@ def test_the_audit_waits_for_its_button_and_says_what_the_core_says() -> None:
 
 def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
     at = start("claims", **QUICK)
-    known = all_mechanisms()
-    (cannot,) = [key for key in shelf(at, "not-judged") if known[key].info.guarantee != "none"]
+    mechanisms = all_mechanisms()
+    (cannot,) = [key for key in shelf(at, "not-judged") if mechanisms[key].info.guarantee != "none"]
     show(at, "claims", {"part": "audit", "exhibit": "support"})
     change(at, "claims.audit.mechanism", all_mechanisms()[cannot].info.label)
     press(at, "claims.audit.run")
@@ -187,9 +187,9 @@ def test_an_audit_that_cannot_run_says_why_in_one_sentence() -> None:
 def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
     at = start("claims", **QUICK, part="attacker")
     change(at, "claims.attack.mechanism", parse_variant("wishart_difference").label)
-    # e/(1 + e), and with a prior of a fifth e/(4 + e)
+    # The expected value is e/(1 + e), or e/(4 + e) with a prior probability of one fifth.
     assert "becomes at most 73.2\u00a0%" in words(at)
-    risk = "Of 100 guesses which of two values a row has, after {}: {}"  # in the words of Explore
+    risk = "Of 100 guesses which of two values a row has, after {}: {}"
     assert risk.format("Wishart difference", "at most 74 right, whatever the mechanism.") in words(
         at
     )
@@ -197,9 +197,9 @@ def test_the_attacker_follows_mechanism_prior_and_budget() -> None:
     assert "A belief of 20\u00a0%" in words(at)
     assert "becomes at most 40.5\u00a0%" in words(at)
     change(at, "claims.attack.mechanism", parse_variant("gaussian").label)
-    limit = "after anything at ε 1 without δ at most 74 right, possibly far fewer"
-    # Phi(mu/2) where delta(1) = 1e-6: mu = 0.2367
+    limit = "after any release at ε 1 without δ: at most 74 right, possibly far fewer"
+    # The expected value is Phi(mu/2), with mu = 0.2367 because delta(1) = 1e-6.
     assert risk.format("Gaussian, exact", "55 right, 45 wrong; ") + limit in words(at)
     change(at, "claims.attack.mechanism", exhibits.moving_cone().label)
-    assert "no epsilon limits what it gives away" in words(at)
+    assert "No epsilon limits what the release reveals" in words(at)
     assert "Of 100 guesses" not in words(at)

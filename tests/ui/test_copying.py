@@ -1,4 +1,4 @@
-"""What is there to be copied is shown letter by letter, whatever it holds."""
+"""Text offered for copying is shown literally, even if it contains markup."""
 
 from __future__ import annotations
 

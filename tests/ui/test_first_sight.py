@@ -1,4 +1,4 @@
-"""What ships for a first look at a built-in table: it is of this code, it is true, it is used."""
+"""The archive of first views of built-in tables is current, correct and used."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ TABLE = "iris"
 
 @pytest.fixture(scope="module")
 def archive() -> first_sight._Archive:
-    """Return what ships, which has to be of this code."""
+    """Return the shipped archive, which must match this code."""
     assert not first_sight.stale(), f"code that draws has changed: run {COMMAND}"
     return first_sight._Archive(first_sight.ARCHIVE)
 
 
 def page(name: str = "explore", **link: str) -> AppTest:
-    """Return a page as a first visitor sees it, with nothing kept of other visits."""
+    """Return a page as a first visitor sees it, without data from other visits."""
     for clear in (st.cache_data, st.cache_resource, ask):
         clear.clear()
     at = AppTest.from_file(str(app_path()), default_timeout=60)
@@ -47,17 +47,17 @@ def page(name: str = "explore", **link: str) -> AppTest:
 
 
 def refuse(*args: Any, **named: Any) -> Any:
-    """Stand in for what draws."""
+    """Replace the sampling function by one that refuses to run."""
     raise CannotRun("gaussian", "nothing may be drawn")
 
 
 def sent_frames(at: AppTest) -> list[dict[str, Any]]:
-    """Return the frames that a page sends after its first."""
-    found = []
+    """Return the frames that a page sends after its first frame."""
+    frames = []
     for node in nodes(at):
         if node.type == "bidi_component" and node.proto.component_name.endswith("dpviz_frames"):
-            found += json.loads(node.proto.json or node.proto.bytes).get("frames", [])
-    return found
+            frames += json.loads(node.proto.json or node.proto.bytes).get("frames", [])
+    return frames
 
 
 # --- of this code -----------------------------------------------------------------------------
@@ -88,20 +88,20 @@ def test_words_and_imports_do_not_age_what_ships_and_code_does(
     old: str, new: str, same: bool
 ) -> None:
     assert old in SOURCE
-    changed = first_sight.plain(SOURCE.replace(old, new))
-    assert (changed == first_sight.plain(SOURCE)) is same
+    source = first_sight.plain(SOURCE.replace(old, new))
+    assert (source == first_sight.plain(SOURCE)) is same
 
 
 # --- true -------------------------------------------------------------------------------------
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Return whether two items say the same, but for the last digit that is written."""
+    """Return whether two items agree except for the last digit written."""
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(alike(one[key], other[key]) for key in one)
     if isinstance(one, list):
         return len(one) == len(other) and all(map(alike, one, other))
-    if isinstance(one, float):  # six digits are kept of most, and kernels differ in the last
+    if isinstance(one, float):  # Kernels differ in the last of the six stored digits.
         return bool(np.isclose(one, other, rtol=2e-5, atol=1e-9))
     return bool(one == other)
 
@@ -111,16 +111,16 @@ def test_what_ships_is_what_would_be_drawn(archive: first_sight._Archive) -> Non
     kinds = {name.partition("/")[0] for name in fresh}
     assert kinds == {"boards", "openings", "snapshots", "expected", "curves", "lines", "kept"}
     for name, item in fresh.items():
-        shipped = archive.get(name)
-        assert shipped is not None, name
-        assert alike(json.loads(shipped), json.loads(item)), name
-    # control: the numbers of another epsilon are seen to be others
+        sight = archive.get(name)
+        assert sight is not None, name
+        assert alike(json.loads(sight), json.loads(item)), name
+    # Control: numbers of another epsilon count as different.
     parts = [json.loads(item) for name, item in fresh.items()
              if name.startswith(("openings/", "snapshots/"))]  # fmt: skip
     frames = [frame for part in parts for frame in part]
     assert len(frames) == len(frame_epsilons()) + 2
     near, far = ([one for one in frames if one["epsilon"] == at] for at in (1.0, 1.25))
-    assert alike(near[0], near[1])  # the reader's own, and that of the path
+    assert alike(near[0], near[1])  # The page's own frame equals the slider's frame.
     assert not alike(near[0] | {"epsilon": 0}, far[0] | {"epsilon": 0})
 
 
@@ -137,7 +137,7 @@ def test_a_first_look_at_the_board_draws_nothing(
     at = page(table=table)
     assert component(at, "board")["payload"]["frames"][0]["epsilon"] == 1.0
     assert {frame["epsilon"] for frame in sent_frames(at)} == set(frame_epsilons())
-    if table == TABLE:  # control: another seed has to be drawn
+    if table == TABLE:  # Control: another seed needs new samples.
         at = page(table=table, seed="1")
         assert "nothing may be drawn" in at.error[0].value
         assert sent_frames(at) == []
@@ -149,13 +149,13 @@ def test_a_first_look_at_the_curves_draws_nothing(
 ) -> None:
     del archive
     with monkeypatch.context() as patch:
-        for name in ("compare", "expect"):
+        for name in ("along", "expect"):
             patch.setattr(studied, name, refuse)
         at = page("tradeoffs", table=table)
     assert not at.exception
     assert "tradeoffs" in [node.key for node in nodes(at) if node.type == "plotly_chart"]
-    if table == TABLE:  # control: another seed has to be drawn
-        monkeypatch.setattr(studied, "compare", refuse)
+    if table == TABLE:  # Control: another seed needs new samples.
+        monkeypatch.setattr(studied, "along", refuse)
         at = page("tradeoffs", table=table, seed="1")
         assert "nothing may be drawn" in at.error[0].value
 
@@ -173,11 +173,11 @@ def test_a_first_look_at_the_lessons_computes_nothing(
         for step in range(len(first.steps)):
             assert stage._scene(first, step)["kind"] == first.steps[step].scene
             assert first.filled(first.steps[step].say)
-    # control: a teacher's own lesson of the same name has numbers of its own
-    own = replace(
+    # Control: a teacher's lesson of the same name has numbers of its own.
+    extra = replace(
         course()[-1], number=len(course()) + 1,
         numbers={name: NamedNumber(refuse) for name in course()[-1].numbers},
     )  # fmt: skip
-    stage.know(own)
+    stage.know(extra)
     with pytest.raises(CannotRun):
-        _ = own.facts
+        _ = extra.facts

@@ -1,4 +1,4 @@
-"""Links from anywhere: read fast, said in sentences, and never live on a page."""
+"""Links from anywhere: read fast, reported in plain sentences, never active on a page."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ TAG = "<img src=http://host/p.png>"
 
 def test_hundreds_of_hostile_links_are_read() -> None:
     keys = known_keys()
-    found = [problem for number in range(300) for problem in parser_problems(link(0, number, keys))]
-    assert not found, found[:5]
+    bad = [problem for number in range(300) for problem in parser_problems(link(0, number, keys))]
+    assert not bad, bad[:5]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -64,7 +64,7 @@ DECLARED = [
     (store, name, param)
     for store, cls in {"settings": Settings, **VIEWS}.items()
     for name, param in params_of(cls).items()
-    if param.url is not None and name != "directions"  # whose supplier is looked up
+    if param.url is not None and name != "directions"  # Any mechanism may supply directions.
 ]
 
 
@@ -75,31 +75,31 @@ def test_a_wrong_value_of_a_link_gets_the_default_and_one_line_why(
     option: tuple[str, str, Param], written: str
 ) -> None:
     store, name, param = option
-    read = parser.read({param.url or "": written})
-    found = read.settings if store == "settings" else read.views[store]
+    parse = parser.read({param.url or "": written})
+    values = parse.settings if store == "settings" else parse.views[store]
     default = page_defaults() if store == "settings" else VIEWS[store]()
     try:
         replace(default, **{name: param.parse(written)})
     except InvalidSetting:
-        assert found == default
-        (said,) = read.notices
-        assert said.startswith("In the link, ")
-        assert said.endswith(f". Showing {param.format(getattr(default, name))}.")
-        assert re.search(r" is (too small|too large|not possible): it must be ", said)
+        assert values == default
+        (notice,) = parse.notices
+        assert notice.startswith("In the link, ")
+        assert notice.endswith(f". Showing {param.format(getattr(default, name))}.")
+        assert re.search(r" is (too small|too large|not possible): it must be ", notice)
 
 
 def test_long_values_are_not_looked_at() -> None:
-    read = parser.read({"m": "[" * 100_000, "allocation": "custom:" + "1," * 9_000, "k": "3"})
-    assert read.settings.k == 3
-    assert len(read.notices) == 2
-    assert all("at most 2000 letters" in said for said in read.notices)
+    query = parser.read({"m": "[" * 100_000, "allocation": "custom:" + "1," * 9_000, "k": "3"})
+    assert query.settings.k == 3
+    assert len(query.notices) == 2
+    assert all("at most 2000 letters" in said for said in query.notices)
 
 
 @pytest.mark.parametrize("written", ["\u00b2", "\u0661", "-1", "1.0", "999999", ""])
 def test_the_label_of_a_link_is_a_plain_number(written: str) -> None:
-    read = parser.read({"label": written})
-    assert read.label_index is None
-    assert "label must be a column number" in read.notices[0]
+    query = parser.read({"label": written})
+    assert query.label_index is None
+    assert "label must be a column number" in query.notices[0]
 
 
 @pytest.mark.parametrize(
@@ -108,8 +108,8 @@ def test_the_label_of_a_link_is_a_plain_number(written: str) -> None:
      ":red[x]", ":material/home:", "`x`", "**x**", "# x", "1. x", "- x", "a_b_c", "&lt;", "a\nb"],
 )  # fmt: skip
 def test_plain_loses_nothing_but_line_ends(text: str) -> None:
-    seen = plain(text).replace("\u2060", "")
-    assert "".join(letter for letter in seen if letter != "\\") == text.replace("\n", " ")
+    text_plain = plain(text).replace("\u2060", "")
+    assert "".join(letter for letter in text_plain if letter != "\\") == text.replace("\n", " ")
     assert plain("a sentence, with 1.5 and wishart_difference (k = 2).") == (
         "a sentence, with 1.5 and wishart_difference (k = 2)."
     )

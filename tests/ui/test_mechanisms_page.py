@@ -1,4 +1,4 @@
-"""The Mechanisms page: ask, open a row, change a parameter, compare the variant."""
+"""The Mechanisms page: choose properties, open a row, change a parameter, compare the variant."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARAMETERS = {key: cls for key, cls in all_mechanisms().items() if params_of(cls
 
 
 def shown(at: AppTest) -> list[str]:
-    """Return the keys of the rows, from the top."""
+    """Return the keys of the mechanisms' rows, from top to bottom."""
     keys = {cls.info.label: key for key, cls in all_mechanisms().items()}
     heads = [box.label for box in at.main.expander if "**" in box.label]
     return [keys[text.split("**")[1]] for text in heads]
@@ -41,34 +41,35 @@ def said(at: AppTest) -> str:
 
 
 def open_card(at: AppTest, key: str) -> AppTest:
-    for name in GROUPS:  # a row may be folded away
+    for name in GROUPS:  # A closed group hides its rows, so open all groups.
         at.session_state[f"mechanisms.all.{name}"] = True
     at.session_state[f"mechanisms.{key}.open"] = True
     return at.run()
 
 
 def test_rows_stand_by_what_they_keep_among_those_that_hold() -> None:
-    """The numbers are those of the comparison, and the answer is the first row."""
+    """The page shows the comparison's numbers, and the answer is the first row."""
     at = start("mechanisms", **QUICK)
     assert errors(at) == []
     change(at, "mechanisms.asked", ["Promise holds"])
     labels = {cls.info.label: key for key, cls in all_mechanisms().items()}
     rows = [box.label for box in at.main.expander if "**" in box.label]
-    seen = {labels[text.split("**")[1]]: text.split("*")[-2] for text in rows}
-    found = dpviz.compare(QUICK["table"], trials=2, mechanisms=list(seen))
-    kept = {r.mechanism.key: r.summaries["recovery"].mean for r in found.comparison.results}
-    assert seen == {key: percent(kept[key]) for key in seen}
-    shares = [kept[key] for key in seen]
+    order = {labels[text.split("**")[1]]: text.split("*")[-2] for text in rows}
+    comparison = dpviz.compare(QUICK["table"], trials=2, mechanisms=list(order))
+    means = {r.mechanism.key: r.summaries["recovery"].mean for r in comparison.comparison.results}
+    assert order == {key: percent(means[key]) for key in order}
+    shares = [means[key] for key in order]
     assert shares == sorted(shares, reverse=True)
     assert len(rows) > 20
-    assert f"**{all_mechanisms()[next(iter(seen))].info.label}** keeps most" in said(at)
-    # what a row says is sent when it is opened
+    best = all_mechanisms()[next(iter(order))].info.label
+    assert f"**{best}** keeps the most structure" in said(at)
+    # The page sends the content of a row only after a user opens the row.
     assert not at.main.latex
 
 
 def test_questions_narrow_combine_and_unfold() -> None:
     at = start("mechanisms", **QUICK)
-    assert len(shown(at)) < 15  # the first of each group
+    assert len(shown(at)) < 15  # Each group shows only its first rows.
     change(at, "mechanisms.asked", ["No delta"])
     pure = {key for key, cls in all_mechanisms().items() if cls.info.guarantee == "pure"}
     assert set(shown(at)) == pure
@@ -77,7 +78,7 @@ def test_questions_narrow_combine_and_unfold() -> None:
     assert set(shown(at)) == both
     change(at, "mechanisms.asked", ["Releases a matrix", "Releases a table"])
     assert shown(at) == []
-    assert "No mechanism answers all of that" in said(at)
+    assert "No mechanism meets all selected needs" in said(at)
     assert errors(at) == []
 
 
@@ -111,9 +112,9 @@ def test_a_bad_parameter_is_one_sentence_and_offers_no_variant() -> None:
     for text in ("many", "-3", ""):
         change(at, f"mechanisms.noisy_power.{name}", text)
         if text == "" and not errors(at):
-            continue  # a blank may mean the default
-        (said,) = errors(at)
-        assert one_sentence(said)
+            continue  # A blank field may mean the default value.
+        (message,) = errors(at)
+        assert one_sentence(message)
         assert "mechanisms.noisy_power.add" not in keys(at)
     assert held(at, "mechanisms") == featured()
 

@@ -1,4 +1,4 @@
-"""What a page shows is what the command of the same options prints as JSON."""
+"""A page shows the numbers that the equivalent command prints as JSON."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ LINK = {
 
 @dataclass(frozen=True)
 class Case:
-    """One answer on a page.
+    """One answer on a page, and in a command.
 
     Attributes
     ----------
     page : str
     shown : callable
-        The numbers that the page shows.
+        Function that returns the numbers that the page shows.
     answered : callable
-        The same of the command's JSON.
+        Function that returns the same numbers from the command's JSON.
     command : str
-        The command; where it is a verb alone, the whole of it is the one that the page shows.
+        The equivalent command; if only a verb is given, the page shows the whole command.
     opened : tuple of str
-        What of the page is opened first.
+        Part of the page to open first.
     link : dict
-        Settings besides `LINK`.
+        Link settings in addition to `LINK`.
     pressed : tuple of str
-        Buttons that are pressed then.
+        Buttons to press after that part is open.
     """
 
     page: str
@@ -61,11 +61,11 @@ class Case:
 
 def heights(at: AppTest, key: str) -> list[float]:
     """Return the heights of the first curve of a chart on the page."""
-    (found,) = [n for n in nodes(at) if n.type == "plotly_chart" and n.proto.id.endswith(key)]
-    sent = json.loads(found.proto.spec)["data"][0]["y"]
-    if isinstance(sent, dict):  # the bytes of an array
-        return list(np.frombuffer(base64.b64decode(sent["bdata"]), dtype=sent["dtype"]))
-    return list(sent)
+    (chart,) = [n for n in nodes(at) if n.type == "plotly_chart" and n.proto.id.endswith(key)]
+    sent_y = json.loads(chart.proto.spec)["data"][0]["y"]
+    if isinstance(sent_y, dict):  # Plotly sends a NumPy array as base64 bytes.
+        return list(np.frombuffer(base64.b64decode(sent_y["bdata"]), dtype=sent_y["dtype"]))
+    return list(sent_y)
 
 
 def numbers_in(sentence: str) -> list[float]:
@@ -74,16 +74,16 @@ def numbers_in(sentence: str) -> list[float]:
 
 
 def column(at: AppTest, name: str) -> list[float]:
-    """Return a column of the one table on the page that has it."""
-    (found,) = [frame.value for frame in at.dataframe if name in frame.value]
-    return [float(value) for value in found[name]]
+    """Return a column of the only table on the page that has this column."""
+    (frame_of,) = [frame.value for frame in at.dataframe if name in frame.value]
+    return [float(value) for value in frame_of[name]]
 
 
 def means_of(table: dict[str, list[Any]], metric: str) -> list[float]:
     """Return the mean of a measure for each mechanism along epsilon."""
     rows = pd.DataFrame(table)
-    chosen = rows[rows["metric"] == metric].groupby(["mechanism", "epsilon"])["value"]
-    return [float(value) for value in chosen.mean()]
+    groups = rows[rows["metric"] == metric].groupby(["mechanism", "epsilon"])["value"]
+    return [float(value) for value in groups.mean()]
 
 
 ACCOUNT = "account {} --epsilon 1 --delta 1e-6 --rows 150 --dimension 4 --relation replace"
@@ -101,7 +101,7 @@ CASES = {
         lambda at: heights(at, "mechanisms.account.gaussian.curve"),
         lambda answer: [p["delta"] for p in answer["curve"] if p["delta"] > 1e-12],
         ACCOUNT.format("gaussian"),
-        # its row stands below those that keep more
+        # Open this group first, because it initially hides the mechanism's row.
         (
             "mechanisms.all.The promise holds",
             "mechanisms.gaussian.open",
@@ -161,17 +161,17 @@ def test_a_page_shows_what_its_command_answers(
     capsys.readouterr()
     assert main([*words, "--format", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    shown = [float(number) for number in case.shown(at)]
-    assert shown
-    assert shown == pytest.approx([float(number) for number in case.answered(answer)], rel=1e-12)
+    values = [float(number) for number in case.shown(at)]
+    assert values
+    assert values == pytest.approx([float(number) for number in case.answered(answer)], rel=1e-12)
 
 
 def test_an_experiment_on_the_page_is_that_of_the_front_door() -> None:
     at = start("papers", experiment="jiang_theorem5")
     press(at, "ask.run.Running")
     assert errors(at) == []
-    shown = html.unescape("\n".join(node.proto.body for node in at.get("html")))
+    text = html.unescape("\n".join(node.proto.body for node in at.get("html")))
     claims = dpviz.reproduce("jiang_theorem5", quick=True).data()["claims"]
     assert claims
-    for claim in claims:  # the reason has the measured numbers
-        assert claim["reason"] in shown
+    for claim in claims:  # Each claim's reason contains the measured numbers.
+        assert claim["reason"] in text

@@ -1,4 +1,4 @@
-"""Every page: it renders, each control does its work, and a change of page loses nothing."""
+"""Every page renders, each control works, and a change of page loses no setting."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.ui.driver import (
     untold,
 )
 
-# A legal text for each text box that belongs to no declared option; declared ones bring examples.
+# Each text box without a declared option gets this legal text; declared options have examples.
 TEXTS = {
     "view.row_bound.level": "0.5",
     "plan.n": "2000",
@@ -54,83 +54,83 @@ TEXTS = {
     "release.new.rows_a_person": "3",
 }
 
-# Parts of Claims that are given the budget alone: each is drawn on one table, and each table has
-# one of them.
+# These parts of the Claims page use only the budget. Test each part on a single table, and at most
+# one part per table.
 TABLE_BLIND = ("refutations", "person")
 
 
 def legal_text(key: str, now: str) -> str:
-    """Return a legal text for a text box that it does not hold yet."""
+    """Return a legal text other than the current text of a text box."""
     if key in TEXTS:
         return TEXTS[key]
     param = params_of(Settings)[key.split(".")[1]]
-    written = [param.format(value) for value in (*param.examples, param.default)]
-    return next(text for text in written if text != now)
+    texts = [param.format(value) for value in (*param.examples, param.default)]
+    return next(text for text in texts if text != now)
 
 
 def another_value(at: AppTest, key: str) -> Any:
-    """Return a legal value that a widget does not hold, or None if it holds none."""
+    """Return a legal value other than a widget's current value, or None if it has no value."""
     widget = found(at, key)
     return legal_text(key, widget.value) if isinstance(widget, TextInput) else another(widget)
 
 
 def visit(page: str, query: dict[str, str], wanted: list[str]) -> tuple[list[str], list[str]]:
-    """Change controls of a page one after the other, leave it and come back to all of them.
+    """Change the controls of a page one by one, leave the page, and find all changes on return.
 
-    One run per control, and five more in all: the last is of a browser that missed the one before.
-    A control that cannot be changed beside those before it, because it hides or moves one of them
-    or has no place beside them, waits for another visit: there it stands first, and nothing is
-    forgiven. Returns those that held and those that wait.
+    Use one run per control, and five more in all; the last run is of a browser that missed the run
+    before. A control may hide or move earlier controls, or not fit beside them. Such a control
+    waits for another visit, in which it comes first and no failure is excused. Return the controls
+    that held and the controls that wait.
     """
     at = start(page, **query)
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     waiting: list[str] = []
-    shown = set(keys(at))
-    # what is switched on, or makes each later run longer, comes last: it is drawn anew at each
-    last = {key for key in shown & {*wanted} if isinstance(found(at, key), Checkbox | Toggle)}
+    keys_here = set(keys(at))
+    # Change switches and slow controls last, because each later run renders their result again.
+    last = {key for key in keys_here & {*wanted} if isinstance(found(at, key), Checkbox | Toggle)}
     last.add("tasks.tuning")
     for key in sorted(wanted, key=lambda key: key in last):
-        if given and (key not in keys(at) or another_value(at, key) is None):
+        if values and (key not in keys(at) or another_value(at, key) is None):
             waiting.append(key)
             continue
         value, before = another_value(at, key), shown_value(at, key)
         change(at, key, value)
-        drawn = keys(at)
-        if given and (
+        now = keys(at)
+        if values and (
             errors(at)
-            or not {key, *given} <= set(drawn)
-            or any(shown_value(at, other) != held for other, held in given.items())
+            or not {key, *values} <= set(now)
+            or any(shown_value(at, other) != held for other, held in values.items())
         ):
             together = [other for other in wanted if other != key]
-            held, left = visit(page, query, together)
-            return held, [*left, key]
+            same, rest = visit(page, query, together)
+            return same, [*rest, key]
         assert errors(at) == [], key
-        given[key] = shown_value(at, key)
-        assert given[key] != before, key
+        values[key] = shown_value(at, key)
+        assert values[key] != before, key
         if key not in TEXTS:
-            assert given[key] == value, key
+            assert values[key] == value, key
     stores = ("view", "explore", "claims")
     view = [dict(at.session_state[store]) for store in stores]
-    # by one other page after the other: what either one loses is not there in the end
+    # Visit two further pages in turn: if one of them loses a value, it is missing in the end.
     for other in other_pages(page):
         go(at, other)
-        assert errors(at) == [], (given, other)
+        assert errors(at) == [], (values, other)
     go(at, page)
-    assert errors(at) == [], given
-    for key, after in given.items():
+    assert errors(at) == [], values
+    for key, after in values.items():
         assert shown_value(at, key) == after, key
     unheard(at)
-    assert untold(at) == [], given
-    for key, after in given.items():
+    assert untold(at) == [], values
+    for key, after in values.items():
         assert shown_value(at, key) == after, key
-    assert [dict(at.session_state[store]) for store in stores] == view, given
-    return list(given), waiting
+    assert [dict(at.session_state[store]) for store in stores] == view, values
+    return list(values), waiting
 
 
 def other_pages(page: str) -> list[str]:
-    """Return a page that shows the shared settings and one that does not, both quick to draw.
+    """Return a page with the shared settings and a page without, both quick to render.
 
-    test_a_change_on_one_page_is_seen_on_the_next walks through more that share settings.
+    test_a_change_on_one_page_is_seen_on_the_next covers more pages that share settings.
     """
     return [name for name in ("mechanisms", "papers") if name != page]
 
@@ -141,7 +141,7 @@ def test_page_renders_without_error_and_with_every_mechanism(page: str) -> None:
     for part in each_part(at, page):
         assert errors(at) == [], part
         assert notices(at) == [], part
-        # a lesson's headline is on its stage, which tests/e2e/test_stage.py measures
+        # The headline of a lesson is in its animation, which tests/e2e/test_stage.py measures.
         assert at.title or page == "guide", "a page starts with a title"
     if page in SHARED and "mechanisms" not in unread(page):
         press(at, "mechanisms.all")
@@ -149,13 +149,14 @@ def test_page_renders_without_error_and_with_every_mechanism(page: str) -> None:
             assert errors(at) == [], part
 
 
+# The Decide page is missing here: tests/ui/test_one_answer.py opens it on every table.
 @pytest.mark.long
-@pytest.mark.parametrize("page", SHARED)
+@pytest.mark.parametrize("page", [page for page in SHARED if page != "decide"])
 def test_page_renders_on_every_builtin_table(page: str) -> None:
     at = start(page, trials="5", m="gaussian,ppca", tuning="fixed", epsilons="1")
     of_the_table = [part for part in parts_of(page) if part.get("part") not in TABLE_BLIND]
     blind = [part for part in parts_of(page) if part not in of_the_table]
-    tables = found(at, "view.table").options[:-1]  # the last one is the upload
+    tables = found(at, "view.table").options[:-1]  # The last option of the list is the upload.
     assert len(blind) <= len(tables)
     for number, table in enumerate(tables):
         change(at, "view.table", table)
@@ -178,33 +179,33 @@ def test_page_says_what_is_missing_without_a_table(page: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("page", PAGES)
 def test_every_control_holds_what_it_is_given_through_a_change_of_page(page: str) -> None:
-    # Row bound as a quantile, so that the box for its level is there too.
-    # Controls are tried here and not mechanisms.
+    # Use a quantile as the row-norm bound, because the box for the quantile's level then appears.
+    # The test is about controls, not about mechanisms.
     query = QUICK | {"row_bound": "quantile:0.9", "m": "gaussian,directional_gaussian"}
     at = start(page, **query)
-    drawn: dict[str, dict[str, str]] = {}  # every control, and the part where it stands first
+    controls: dict[str, dict[str, str]] = {}  # Map each control to the part that shows it first.
     for part in each_part(at, page):
-        drawn = {key: part for key in keys(at) if another_value(at, key) is not None} | drawn
+        controls = {key: part for key in keys(at) if another_value(at, key) is not None} | controls
     if page != FIRST:
-        # The shared settings are the same everywhere (test_settings_widgets.py) and tried on the
-        # first page.
+        # All pages have the same shared settings (test_settings_widgets.py), so only the first page
+        # tries them.
         first = keys(start(FIRST, **query))
-        drawn = {key: part for key, part in drawn.items() if key not in first}
-    # Who is protected takes one line once it is answered: tests of Decide and of Release go on.
-    drawn = {key: part for key, part in drawn.items() if not key.endswith(".person")}
-    changed: list[str] = []
+        controls = {key: part for key, part in controls.items() if key not in first}
+    # After an answer, "Who is protected" shrinks to one line, which other tests cover.
+    controls = {key: part for key, part in controls.items() if not key.endswith(".person")}
+    changes: list[str] = []
     for part in parts_of(page):
-        waiting = [key for key, place in drawn.items() if place == part]
+        waiting = [key for key, place in controls.items() if place == part]
         while waiting:
             together, waiting = visit(page, query | part, waiting)
-            changed += together
-    # The shared settings alone are a dozen: a page that drew nothing must not pass.
+            changes += together
+    # The shared settings alone are a dozen controls, so this fails if a page is empty.
     if page == FIRST:
-        assert len(changed) >= 12
-        assert {"view.epsilon.box", "view.delta.box", "view.k", "bar.share"} <= set(changed)
+        assert len(changes) >= 12
+        assert {"view.epsilon.box", "view.delta.box", "view.k", "bar.share"} <= set(changes)
     elif page in SHARED:
-        # Where the board does not scrub it, epsilon has a slider; not where it is not read.
-        assert ("view.epsilon.slider" in changed) == ("epsilon" not in unread(page))
+        # A page without the Explore figure has an epsilon slider, unless the page ignores epsilon.
+        assert ("view.epsilon.slider" in changes) == ("epsilon" not in unread(page))
 
 
 @pytest.mark.parametrize("page", ["claims", "precision", "tasks"])

@@ -1,4 +1,4 @@
-"""The Papers page: introduce, run, stop, go on, and keep results for the next visit."""
+"""The Papers page: introduce, run, stop, continue, and store results for the next visit."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from tests.ui.driver import (
 pytestmark = pytest.mark.long
 
 BUTTON = "ask.run.Running"
-OTHER = "jiang_theorem5"  # not the first, which links leave out; its exhibit is a chart
-DONE = 2  # parts before the stop
-GENERATED = "jiang_table1"  # needs no data and a few seconds
+OTHER = "jiang_theorem5"  # This experiment has a chart. Links omit only the first one.
+DONE = 2  # The run stops after two parts of the experiment.
+GENERATED = "jiang_table1"  # This experiment needs no data, only a few seconds.
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def words(at: AppTest) -> str:
 
 
 def drawn_text(at: AppTest) -> str:
-    """Return what the page draws as markup: exhibits, tables of claims, squares."""
+    """Return the page's markup: exhibits, tables of claims, squares."""
     return html.unescape("\n".join(node.proto.body for node in at.get("html")))
 
 
@@ -85,10 +85,10 @@ def test_the_first_visit_shows_answers_numbers_and_figures_without_a_run(
     assert ready.made.date in words(at)
     assert "has changed since" not in words(at)
     assert drawn_at_last(at)
-    shown = drawn_text(at)
+    text = drawn_text(at)
     for claim in ready.claims:
-        assert claim.item in shown
-        assert claim.reason in shown
+        assert claim.item in text
+        assert claim.reason in text
     run = next(button for button in at.button if button.key == BUTTON)
     assert run.label == "Run it"
 
@@ -103,7 +103,7 @@ def test_a_run_shows_the_figure_and_the_lines_and_is_there_at_the_next_visit(key
     assert drawn_at_last(at)
     assert "reproduced" in drawn_text(at)
     assert f"dpviz reproduce {key} --quick" in "\n".join(commands(at))
-    again = open_at(key)  # another session, the same machine
+    again = open_at(key)  # Open another session on the same machine.
     assert BUTTON not in keys(again)
     assert drawn_at_last(again) == drawn_at_last(at)
     go(at, "claims")
@@ -121,7 +121,7 @@ def test_a_stopped_run_goes_on_where_it_was(monkeypatch: pytest.MonkeyPatch) -> 
     at = open_at(GENERATED)
     button = next(node for node in at.button if node.key == BUTTON)
     assert button.label.startswith("Go on (")
-    assert drawn_at_last(at)  # what is there is drawn
+    assert drawn_at_last(at)  # The page shows the finished parts.
     assert "not yet measured" in drawn_text(at)
     ran: list[str] = []
     original = type(item).run
@@ -156,24 +156,24 @@ def test_absent_data_is_named_and_nothing_is_replaced(
 def test_every_claim_is_a_square_that_opens_it_and_counts_once() -> None:
     at = open_at(OTHER)
     assert errors(at) == []
-    shown = drawn_text(at)
+    text = drawn_text(at)
     for item in experiments().values():
-        for said in item.said:
-            assert f"{said.place}: {said.says}: " in shown
-            assert f"papers?v=1&experiment={item.key}&claim={said.key}" in shown
-    squares = re.findall(r'<a class="dp-mark dp-m\d( here)?" href="([^"]+)"', shown)
-    outlined = {address for here, address in squares if here}
-    own = [f"papers?v=1&experiment={OTHER}&claim={said.key}" for said in experiments()[OTHER].said]
-    assert outlined == {*own}
+        for statement in item.said:
+            assert f"{statement.place}: {statement.says}: " in text
+            assert f"papers?v=1&experiment={item.key}&claim={statement.key}" in text
+    squares = re.findall(r'<a class="dp-mark dp-m\d( here)?" href="([^"]+)"', text)
+    outlines = {address for here, address in squares if here}
+    urls = [f"papers?v=1&experiment={OTHER}&claim={said.key}" for said in experiments()[OTHER].said]
+    assert outlines == {*urls}
     last = start("papers", **QUICK, experiment=OTHER, claim=experiments()[OTHER].said[-1].key)
     assert (
-        re.findall(r'<a class="dp-mark dp-m\d here" href="([^"]+)"', drawn_text(last)) == own[-1:]
+        re.findall(r'<a class="dp-mark dp-m\d here" href="([^"]+)"', drawn_text(last)) == urls[-1:]
     )
     first_row = drawn_text(last).split("<tbody>")[-1].split("</tr>")[0]
     assert 'class="dp-here"' in first_row
-    # the sums of the answer are those of the bars
+    # The numbers in the answer are the sums of the bars in the chart.
     numbers = [int(number) for number in re.findall(r"\*\*(\d+)\*\*", words(at))[:5]]
     assert numbers[0] == sum(numbers[1:])
-    bars = re.findall(r'dp-m(\d)" style="flex:0 0 [\d.]+%" title="[^"]+">(\d+)<', shown)
+    bars = re.findall(r'dp-m(\d)" style="flex:0 0 [\d.]+%" title="[^"]+">(\d+)<', text)
     sums = [sum(int(count) for kind, count in bars if kind == str(place)) for place in range(4)]
     assert sums == numbers[1:]

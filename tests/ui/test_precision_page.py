@@ -1,4 +1,4 @@
-"""The Precision page: favour, shape, edit, lock, upload, and never lose the way back."""
+"""The Precision page: favour, shape, edit, lock and upload, always with a way back."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ pytestmark = pytest.mark.long
 BOX = QUICK | {"domain": "box"}
 
 
-# A column that only this read-only table has: AppTest knows no keys of those.
+# AppTest gives read-only tables no keys, so identify a table by a column that only it has.
 MARKS = {"gains": "overlap", "spend": "epsilon_directions"}
 
 
 def frames(at: AppTest, name: str) -> list[pd.DataFrame]:
-    """Return the tables of that name that are drawn: none or one."""
+    """Return the displayed tables of this name: none or one."""
     return [node.value for node in at.dataframe if MARKS[name] in node.value.columns]
 
 
 def frame(at: AppTest, name: str) -> pd.DataFrame:
-    """Return a table: a read-only one by its name, or one to edit by its key, before any edit."""
+    """Return a read-only table by name, or an editable table, before edits, by its key."""
     if name in MARKS:
         (table,) = frames(at, name)
         return table
@@ -67,7 +67,7 @@ def edit(at: AppTest, prefix: str, rows: dict[int, dict[str, Any]]) -> AppTest:
 
 
 def thetas(at: AppTest) -> list[float]:
-    """Return the shares of the custom allocation in force."""
+    """Return the shares of the active custom allocation."""
     kind, _, rest = held(at, "allocation").partition(":")
     assert kind == "custom"
     return [float(text) for text in rest.split(",")]
@@ -86,7 +86,7 @@ def send_shares(at: AppTest, text: str) -> AppTest:
 
 
 def back(at: AppTest) -> None:
-    """Ask for what was set before the example."""
+    """Return to the settings from before the example."""
     found(at, "examples.now").set_value("own")
     at.run()
 
@@ -107,29 +107,29 @@ def test_settings_of_ones_own_are_not_replaced() -> None:
 
 def test_moving_tau_draws_only_what_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     at = start("precision", **BOX, seed="7", allocation="binary:1,2:0.8")
-    drawn: list[Cell] = []
+    cells: list[Cell] = []
     run_cell = running.run_cell
 
     def watched(cell: Cell, prepared: Measured, metrics: Iterable[str | Metric]) -> Result:
-        drawn.append(cell)
+        cells.append(cell)
         return run_cell(cell, prepared, metrics)
 
     monkeypatch.setattr(running, "run_cell", watched)
     change(at, "view.allocation.tau", 57)
     follows = {parse_variant(text).follows_allocation for text in precision_variants()}
     assert follows == {True, False}
-    assert drawn
-    assert all(cell.mechanism.follows_allocation for cell in drawn)
-    assert {cell.problem.allocation.tau for cell in drawn} == {0.57}
+    assert cells
+    assert all(cell.mechanism.follows_allocation for cell in cells)
+    assert {cell.problem.allocation.tau for cell in cells} == {0.57}
     change(at, "view.seed", 8)
-    assert {cell.mechanism.follows_allocation for cell in drawn} == {True, False}
+    assert {cell.mechanism.follows_allocation for cell in cells} == {True, False}
 
 
 @pytest.mark.parametrize("kind", ["the features", "private components"])
 def test_every_strategy_runs_with_features_and_private_directions(kind: str) -> None:
     at = start("precision", **BOX)
     change(at, "view.directions.kind", kind)
-    for strategy in ("favour some", "custom table", "equal shares"):
+    for strategy in ("more for some directions", "custom table", "equal shares"):
         change(at, "view.allocation.kind", strategy)
         assert errors(at) == [], strategy
         assert notices(at) == [], strategy
@@ -146,8 +146,8 @@ def test_a_link_may_name_a_variant_that_supplies_or_one_that_cannot() -> None:
     assert "releases a matrix, or variances beside its subspace" in captions(at)
     bad = start("precision", **BOX, directions="private:0.2:non_private")
     assert errors(bad) == []
-    (said,) = notices(bad)
-    assert "it makes no claim" in said
+    (message,) = notices(bad)
+    assert "it makes no claim" in message
     assert held(bad, "directions") == "features"
 
 
@@ -159,9 +159,9 @@ def test_a_bad_sum_is_one_sentence_and_rebalancing_mends_it() -> None:
     edit(at, "shares.", {0: {"theta": 0.7}})
     assert "sum to 1.45" in captions(at)
     press(at, "shares.use")
-    (said,) = errors(at)
-    assert one_sentence(said)
-    assert said == "allocation must be shares that sum to 1; got '4 shares that sum to 1.45'."
+    (message,) = errors(at)
+    assert one_sentence(message)
+    assert message == "allocation must be shares that sum to 1; got '4 shares that sum to 1.45'."
     assert held(at, "allocation") == "uniform"
     press(at, "shares.balance")
     assert errors(at) == []
@@ -176,8 +176,8 @@ def test_a_share_file_comes_back_as_it_went(directions: str) -> None:
     text = "custom:0.4,0.3,0.2,0.1"
     first = start("precision", **BOX, allocation=text, directions=directions)
     names = frame(first, editor_key(first, "shares."))["direction"].tolist()
-    written = shares_file(parse_allocation(text, directions), names, [0.4, 0.3, 0.2, 0.1])
-    at = send_shares(start("precision", **BOX, directions=directions), written)
+    content = shares_file(parse_allocation(text, directions), names, [0.4, 0.3, 0.2, 0.1])
+    at = send_shares(start("precision", **BOX, directions=directions), content)
     assert errors(at) == []
     assert held(at, "allocation") == text
 
@@ -196,8 +196,8 @@ def test_an_allocation_that_does_not_suit_the_next_table_gives_way_and_says_so()
     at = start("precision", table="wine", trials="5", domain="box", allocation="binary:9:0.8")
     change(at, "view.table", "Iris")
     assert errors(at) == []
-    (said,) = notices(at)
-    assert "Showing equal shares" in said
+    (message,) = notices(at)
+    assert "Showing equal shares" in message
     assert held(at, "allocation") == "uniform"
 
 

@@ -1,7 +1,7 @@
-"""Whatever a visitor presses, in any order, no page ends in a traceback.
+"""No page ends in a traceback, whatever a visitor presses in any order.
 
-A seed says what is pressed, so what is found comes again; ``DPVIZ_PRESSES=SEED:STEPS`` presses
-otherwise and for longer.
+A seed determines the presses, so every failure is reproducible; ``DPVIZ_PRESSES=SEED:STEPS`` uses
+other presses, and more.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.ui.driver import PAGES, QUICK, go, nodes, start
 
 pytestmark = pytest.mark.long
 
-# Small and odd: what people export.
+# These files are small and odd, like files that people export from programs.
 TABLES = {
     "constant.csv": "a,b,c\n1,2,5\n1,3,4\n1,4,6\n1,7,1\n",
     "twice.csv": "a,a,b\n1,2,3\n4,5,7\n6,8,2\n1,0,3\n",
@@ -54,20 +54,20 @@ TEXTS = ("", "auto", "0", "-1", "nan", "1e999", "1e-5", "0.5", "3", "200", "x", 
 
 
 def pressed(at: AppTest, rng: random.Random) -> str:
-    """Do one thing that a visitor may do, and return what it was."""
+    """Do one thing that a visitor may do, and return its description."""
     there = [w for w in nodes(at) if isinstance(w, Widget) and w.key and not _shut(w)]
-    # what every page has would else be most of what is pressed
-    own = [w for w in there if not w.key.startswith("view.")]
+    # Prefer the page's own widgets: otherwise most actions would use widgets that all pages share.
+    here = [w for w in there if not w.key.startswith("view.")]
     if not there or rng.random() < 0.12:
         page = rng.choice(PAGES)
         go(at, page)
         return f"open {page}"
-    widget = rng.choice(own if own and rng.random() < 0.6 else there)
+    widget = rng.choice(here if here and rng.random() < 0.6 else there)
     if rng.random() < 0.08:
         widget = next((w for w in there if w.key.startswith("upload")), widget)
-    said = _do(widget, rng)
+    words = _do(widget, rng)
     at.run()
-    return f"{widget.key} {said}"
+    return f"{widget.key} {words}"
 
 
 def _shut(widget: Any) -> bool:
@@ -90,8 +90,8 @@ def _do(widget: Any, rng: random.Random) -> str:
 def _value(widget: Any, rng: random.Random) -> Any:
     """Return any value that a browser could send."""
     if isinstance(widget, SelectSlider):
-        shown = rng.choice(list(widget.options)).removesuffix("\u00a0%")
-        return float(shown) if shown != "equal" else 0
+        options = rng.choice(list(widget.options)).removesuffix("\u00a0%")
+        return float(options) if options != "equal" else 0
     if isinstance(widget, ButtonGroup | Selectbox | Radio):
         return rng.choice(list(widget.options)) if widget.options else widget.value
     if isinstance(widget, Multiselect):
@@ -106,7 +106,7 @@ def _value(widget: Any, rng: random.Random) -> Any:
 
 
 def _number(widget: Any, rng: random.Random) -> Any:
-    """Return a number in a widget's range, of counts more often a small one: draws take time."""
+    """Return a number in a widget's range, mostly small for counts because sampling takes time."""
     low, high, step = widget.min, widget.max, widget.step
     if low is None or high is None:
         return widget.value
@@ -119,15 +119,15 @@ def test_nothing_that_is_pressed_ends_in_a_traceback() -> None:
     seed, steps = map(int, os.environ.get("DPVIZ_PRESSES", "7:8").split(":"))
     rng = random.Random(seed)
     at = start(**QUICK)
-    done: list[str] = []
+    actions: list[str] = []
     for _ in range(steps):
         try:
-            done.append(pressed(at, rng))
-        except RuntimeError as error:  # AppTest waits no longer; some searches are of minutes
+            actions.append(pressed(at, rng))
+        except RuntimeError as error:  # AppTest timed out, as some searches take minutes.
             if "timed out" not in str(error):
                 raise
-            done.append("left, as it took too long")
+            actions.append("left, as it took too long")
             at = start(**QUICK)
-        print(done[-1])  # shown where it fails, or with -s as it goes
+        print(actions[-1])  # pytest shows this on failure, or at once with -s.
         traces = [f"{box.message}\n{box.stack_trace}" for box in at.exception]
-        assert not traces, "\n".join([*done, *traces])
+        assert not traces, "\n".join([*actions, *traces])

@@ -1,4 +1,4 @@
-"""A release on the page: one rule with the command line, and no path but the upload's."""
+"""A release on the page follows the command line's rule, and uses only the upload's path."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from tests.ui.test_release_page import _send as send
 
 pytestmark = pytest.mark.long
 
-# What Explore refuses or reads in its own way: decimal commas, a column of texts, a code for
-# "missing", a line with too few cells and one with too many.
+# Explore refuses this input or reads it differently: decimal commas, a text column, a code for
+# "missing", one line with too few cells and one line with too many.
 STRANGE = "id;age;height;group\n" + "".join(
     f"{j};{20 + j};1,{50 + j};{'ab'[j % 2]}\n" for j in range(30)
 )
@@ -58,16 +58,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def moments(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """Return the integer moments that releases are made of."""
-    seen: list[np.ndarray] = []
+    """Return the integer moments from which releases are made."""
+    seen_moments: list[np.ndarray] = []
     real = making.released
 
     def watched(moment: np.ndarray, *given: Any) -> Any:
-        seen.append(moment)
+        seen_moments.append(moment)
         return real(moment, *given)
 
     monkeypatch.setattr(making, "released", watched)
-    return seen
+    return seen_moments
 
 
 def _uploaded(text: str, name: str = "strange.csv") -> AppTest:
@@ -81,7 +81,7 @@ def _loaded(at: AppTest, schema: Schema) -> AppTest:
 
 
 def _filled(at: AppTest, **more: str) -> AppTest:
-    """Return the page after both steps to a release, or after the one that went wrong."""
+    """Return the page after both steps to a release, or after the step that failed."""
     ledger = Ledger(ledger_named("mine"))
     if not ledger.path.exists():
         ledger.create(Budget(5.0, 1e-4), Relation.REPLACE)
@@ -100,11 +100,11 @@ def _edited(at: AppTest, rows: dict[int, dict[str, Any]], added: Any = ()) -> Ap
 
 
 def _released() -> dict[str, Any]:
-    """Return the release that was made last."""
+    """Return the latest release."""
     path = list(Ledger(ledger_named("mine")).kept().values())[-1]
-    made = json.loads(path.read_text())
-    assert isinstance(made, dict)
-    return made
+    content = json.loads(path.read_text())
+    assert isinstance(content, dict)
+    return content
 
 
 def test_the_page_and_the_command_read_a_table_by_one_rule(
@@ -120,43 +120,43 @@ def test_the_page_and_the_command_read_a_table_by_one_rule(
     SCHEMA.write(schema)
     words = ["release", str(table), "--schema", str(schema), "--row-bound", "40", "--delta", "1e-6"]
     words += ["--ledger", str(folder / "mine.jsonl"), "--out", str(folder / "out.json")]
-    assert main(words) == 0  # the same bytes: the same table to the ledger
+    assert main(words) == 0  # The ledger identifies a table by the bytes of its file.
     command = json.loads((folder / "out.json").read_text())
     first, second = moments
     assert (first == second).all()
     assert page["n"] == 34
-    for made in (page, command):
-        for drawn in ("made", "matrix", "eigenvalues", "components", "ledger"):
-            del made[drawn]
+    for release in (page, command):
+        for keys_of in ("made", "matrix", "eigenvalues", "components", "ledger"):
+            del release[keys_of]
     assert page == command
 
 
 def test_a_schema_is_filled_in_kept_and_said(folder: Path) -> None:
     at = _uploaded(STRANGE)
-    assert errors(at) == []  # whatever Explore thinks of the file
+    assert errors(at) == []  # The page accepts even uploads that Explore refuses.
     assert [found(at, f"schema.{name}").value for name in ("delimiter", "decimal", "header")] == [
         ";", ",", True,
     ]  # fmt: skip
     at = _filled(at)
-    (said,) = errors(at)
-    assert "must say whether it was known before anybody looked" in said
+    (message,) = errors(at)
+    assert "must say whether it was known before anybody looked" in message
     at = change(at, "schema.origin", "known")
     at = press(at, "release.look")
-    said, *_ = errors(at)
-    assert "low of 'id' is missing" in said
+    message, *_ = errors(at)
+    assert "low of 'id' is missing" in message
     age = {"low": 0, "high": 120, "missing": "-999, 0"}
     at = _edited(at, {0: {"use": False}, 1: age, 2: {"low": 2, "high": 1}})
-    assert "must be below its high" in errors(at)[0]
+    assert "must be below high" in errors(at)[0]
     at = _edited(at, {0: {"use": False}, 1: age, 2: {"low": 1, "high": 2}})
     assert errors(at) == []
-    at = go(go(at, "claims"), "release")  # what was declared is still there
+    at = go(go(at, "claims"), "release")  # Declarations survive a visit to another page.
     assert errors(at) == []
     at = _filled(at)
     assert errors(at) == []
-    declared = _released()["declared"]
-    assert declared["columns"] == ["age", "height"]
-    assert declared["missing"] == [[-999.0, 0.0], []]
-    assert declared["typical"] == [60.0, 1.5]
+    facts = _released()["declared"]
+    assert facts["columns"] == ["age", "height"]
+    assert facts["missing"] == [[-999.0, 0.0], []]
+    assert facts["typical"] == [60.0, 1.5]
     assert not any("TAKEN" in words for words in _released()["assumed_public"])
 
 
@@ -173,15 +173,15 @@ def test_bounds_from_the_table_are_marked_until_somebody_declares_them(folder: P
     assert not any("TAKEN" in words for words in _released()["assumed_public"])
     at = upload(
         at, "other.csv", b"a,b\n1,2\n3,4\n"
-    )  # another table: nothing declared is carried on
+    )  # The new table has none of the declarations of the first table.
     assert found(at, "schema.origin").value is None
     assert found(at, "schema.delimiter").value == ","
 
 
 def test_a_file_that_cannot_be_guessed_is_declared_by_hand(folder: Path) -> None:
     at = _uploaded("1\n2\n3\n", "one.csv")
-    (said,) = errors(at)
-    assert "shows one column only" in said
+    (message,) = errors(at)
+    assert "shows one column only" in message
     at = change(at, "schema.header", False)
     at = _edited(at, {}, [{"name": "a", "low": 0, "high": 9}, {"name": "b", "low": 0, "high": 9}])
     at = change(at, "schema.origin", "known")
@@ -191,32 +191,32 @@ def test_a_file_that_cannot_be_guessed_is_declared_by_hand(folder: Path) -> None
 
 @pytest.fixture
 def touched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return every name of a file that is opened or asked for, as far as a canary is in it."""
-    seen: list[str] = []
+    """Return every opened or requested file name that contains a canary."""
+    paths: list[str] = []
 
     def watch(target: Any, name: str) -> None:
         real = getattr(target, name)
 
         def watched(path: Any, *given: Any, **named: Any) -> Any:
             if "canary" in str(path):
-                seen.append(str(path))
+                paths.append(str(path))
             return real(path, *given, **named)
 
         monkeypatch.setattr(target, name, watched)
 
     for name in ("stat", "lstat", "open", "listdir", "scandir", "access"):
         watch(os, name)
-    monkeypatch.setattr("builtins.open", _opener(open, seen))
-    monkeypatch.setattr("io.open", _opener(open, seen))
+    monkeypatch.setattr("builtins.open", _opener(open, paths))
+    monkeypatch.setattr("io.open", _opener(open, paths))
     real = Source.__init__
 
     def made(self: Source, given: Any, name: str) -> None:
         if isinstance(given, str | Path) and "canary" in str(given):
-            seen.append(str(given))
+            paths.append(str(given))
         real(self, given, name)
 
     monkeypatch.setattr(Source, "__init__", made)
-    return seen
+    return paths
 
 
 def _opener(real: Any, seen: list[str]) -> Any:
@@ -244,14 +244,14 @@ def test_the_watch_sees_a_file(touched: list[str], tmp_path: Path) -> None:
 def test_no_text_field_reaches_a_file(
     page: str, touched: list[str], folder: Path, tmp_path: Path
 ) -> None:
-    """Each is given the path of a table of bounds, which each reader of files would take."""
+    """Text fields get the path of a table of bounds, which every reader of files would accept."""
     path = tmp_path / "canary.csv"
     path.write_text("feature,low,high\na,0,1\nb,0,1\n")
-    for made in (False, True) if page == "release" else (False,):
-        if made:
+    for has_release in (False, True) if page == "release" else (False,):
+        if has_release:
             Ledger(ledger_named("mine")).create(Budget(5.0, 1e-4), Relation.REPLACE)
         touched.clear()
-        _fill_with(path, page, touched, least=8 - 3 * made if page == "release" else 0)
+        _fill_with(path, page, touched, least=8 - 3 * has_release if page == "release" else 0)
 
 
 def _fill_with(path: Path, page: str, touched: list[str], least: int) -> None:
@@ -259,47 +259,47 @@ def _fill_with(path: Path, page: str, touched: list[str], least: int) -> None:
     texts = [node for node in nodes(at) if node.type in ("text_input", "text_area")]
     fields = {node.key.split("~")[0]: node.value for node in texts}
     for key, before in fields.items():
-        for written in (str(path), f"plan:n=100,spectrum={path}"):
-            at = change(at, key, written)
+        for text in (str(path), f"plan:n=100,spectrum={path}"):
+            at = change(at, key, text)
             assert not at.exception, key
             for button in {"release.look", "release.new.make"} & set(keys(at)):
                 press(at, button)
                 assert not at.exception, key
             assert touched == [], key
-        found(at, key).set_value(before)  # the run of the next field takes it back
+        found(at, key).set_value(before)  # The next run restores the field's value.
     assert len(fields) >= least
 
 
-# The only calls of pages with the name of a file, or with what finds a file by a name: each with
-# what it is given. A new one is to be seen in a review.
+# Each call on a page that takes a file name, or finds a file by a name, is listed with its
+# arguments, so that a new call needs a review.
 TAKES_A_FILE = {
     "Path", "open", "load", "read_raw", "read_bounds", "read_thetas", "load_prepared",
     "load_measured", "with_bounds_read", "table_input", "Ledger", "Store",
 }  # fmt: skip
 CALLS = {
     "Path(__file__)",
-    "Path(st.__file__)",  # that of Streamlit
+    "Path(st.__file__)",  # This is the folder of Streamlit itself.
     "Path(tempfile.mkdtemp(prefix='dpviz-'))",
     "Store(default_folder())",
     "Store(Path(tempfile.mkdtemp(prefix='dpviz-')))",
     "datasets.read_raw(_file, name=name, decimal=decimal, encoding=encoding, sheet=sheet, "
-    "cells=datasets.UPLOADED_CELLS)",  # an upload
-    "datasets.load(key)",  # one of the built-in tables, by the only caller
-    "read_thetas(file, name=file.name)",  # an upload
-    "load_measured(chosen)",  # a plan made of numbers
-    "Ledger(ledger_named(name))",  # in the folder of ledgers, see below
+    "cells=datasets.UPLOADED_CELLS)",  # This reads the bytes of an upload.
+    "datasets.load(key)",  # This reads a built-in table.
+    "read_thetas(file, name=file.name)",  # This reads the bytes of an upload.
+    "load_measured(of_plan)",  # The plan consists of numbers, not of file names.
+    "Ledger(ledger_named(name))",  # This opens only files in the ledgers' folder.
 }
 
 
 def test_pages_hand_no_text_to_what_opens_files() -> None:
-    seen = set()
+    calls = set()
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
-                called = ast.unparse(node.func).rpartition(".")[2]
-                if called in TAKES_A_FILE and (node.args or node.keywords):
-                    seen.add(ast.unparse(node))
-    assert {call for call in seen if not call.startswith("loading.load(")} - CALLS == set()
+                name = ast.unparse(node.func).rpartition(".")[2]
+                if name in TAKES_A_FILE and (node.args or node.keywords):
+                    calls.add(ast.unparse(node))
+    assert {call for call in calls if not call.startswith("loading.load(")} - CALLS == set()
 
 
 @given(st.text(max_size=80) | st.sampled_from(["..", ".", "../x", "a/b", "a\\b", "a\0", "/etc/x"]))
@@ -326,29 +326,29 @@ def test_the_page_asks_how_many_rows_one_person_has(
     at = change(at.run(), "release.ledger", "persons")
     for name, value in {"row_bound": "2", "delta": "1e-6", "k": "1"}.items():
         found(at, f"release.{name}").set_value(value)
-    (said,) = errors(press(at, "release.look"))
-    assert "at most how many rows one person has must be answered" in said
+    (message,) = errors(press(at, "release.look"))
+    assert "State how many rows one person can have" in message
     assert any("protects one ROW" in text.value for text in at.markdown)
-    at = change(at, "schema.person", "open")  # nobody knows
-    (said,) = errors(press(at, "release.look"))
-    assert "adds up releases under the relation replace, one person at a time" in said
+    at = change(at, "schema.person", "open")  # The rows per person are now unknown.
+    (message,) = errors(press(at, "release.look"))
+    assert "adds up the loss of one person under replace neighbours" in message
     at = change(at, "schema.person", "column")
     assert list(at.session_state["schema.now"]["use"]) == [False, True, True]
     at = change(at, "schema.person.name", "who")
-    # the person is no feature, and the column that was proposed for it is one again
+    # The column that names the person is not a feature; the column proposed first is one again.
     assert list(at.session_state["schema.now"]["use"]) == [True, False, True]
     assert "who" not in at.selectbox(key="schema.label").options
     at = change(at, "schema.rows_a_person", 2)
     assert any("a person with all of at most 2 rows" in text.value for text in at.markdown)
     at = send(press(at, "release.look"))
     assert errors(at) == []
-    made = json.loads(ledger.kept()[1].read_text())
-    assert made["unit"] == {"protected": "person", "rows": 2, "person": "who"}
+    content = json.loads(ledger.kept()[1].read_text())
+    assert content["unit"] == {"protected": "person", "rows": 2, "person": "who"}
     (moment,) = moments
-    bits = made["noise"]["grid_bits"]
-    # two rows of p and two of q: (1, 0), (1, 1), (0, 1), (0, 1), over a row bound of 2
+    bits = content["noise"]["grid_bits"]
+    # Persons p and q have the rows (1, 0), (1, 1), (0, 1), (0, 1), with a row-norm bound of 2.
     assert (moment == np.array([[2, 1], [1, 3]]) * 4 ** (bits - 1)).all()
-    # the form of a new ledger, which was drawn before anybody was declared, follows
+    # The form for a new ledger follows the declaration, although the form appeared first.
     at = change(at, "release.ledger", "a new ledger ...")
     new = [found(at, f"release.new.{name}").value for name in ("unit", "rows_a_person")]
     assert new == ["person", "auto"]

@@ -1,4 +1,4 @@
-"""Options and their widgets: declared once, drawn everywhere, refused in one sentence."""
+"""Options and their widgets: declared once, shown on all pages, refused in one message."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ from tests.ui.driver import (
     upload,
 )
 
-# Options without a widget, each with the reason.
+# These options have no widget in the settings row; each is listed with its reason.
 WITHOUT_WIDGET = {
     "bounds": "its widget is drawn on the Precision page, and only for a box",
     "leave_out": "its widget is the table of an upload's columns (test_check_table.py)",
-    "categories": "its widget stands below a chosen label column",
     "sheet": "its widget lists the sheets of a workbook that has several",
     "read_as": "its widget is the table of an upload's columns (test_check_table.py)",
     "codes": "its button stands beside what the check of the table finds",
@@ -55,10 +54,10 @@ WITHOUT_WIDGET = {
     "person": "its widget is the question of the unit",
     "name": "no page sets it: an upload's name is asked for beside the upload, and no link has it",
 }
-# Options whose widget carries another name, because the session holds a number for the link.
+# These options' widgets have another session key, because the session holds a number for links.
 OTHER_KEY = {"label": "upload.label"}
 
-# Widgets of each part of the row above a page, where a page may be without it.
+# Each part of the settings row is listed with its widgets, because a page may lack the part.
 PART_KEYS = {
     "epsilon": ("view.epsilon.box", "view.epsilon.slider"),
     "delta": ("view.delta.box",),
@@ -75,26 +74,26 @@ def widget_keys(name: str, drawn: list[str], store: str = "view") -> list[str]:
     """Return the keys of the widgets that set one option."""
     if name in OTHER_KEY:
         return [key for key in drawn if key == OTHER_KEY[name]]
-    own = f"{store}.{name}"
-    return [key for key in drawn if key == own or key.startswith(own + ".")]
+    base = f"{store}.{name}"
+    return [key for key in drawn if key == base or key.startswith(base + ".")]
 
 
 def test_each_option_has_a_widget_or_a_reason() -> None:
-    # An upload shows the options of files too, and shares are those of what is paid for.
-    paid = dict.fromkeys(("center", "scale", "count", "bounds"), "private") | {
+    # Make all widgets appear: an upload adds file options, and private steps add budget shares.
+    prices = dict.fromkeys(("center", "scale", "count", "bounds"), "private") | {
         "relation": "zero-out"
     }
-    at = start(**QUICK, **paid, row_bound="private:0.9")
-    drawn = keys(corrected(more(upload(at, "example.csv", CSV))))
-    missing = {name for name in params_of(Settings) if not widget_keys(name, drawn)}
+    at = start(**QUICK, **prices, row_bound="private:0.9")
+    here = keys(corrected(more(upload(at, "example.csv", CSV))))
+    missing = {name for name in params_of(Settings) if not widget_keys(name, here)}
     assert missing == set(WITHOUT_WIDGET)
-    missing = {name for name in params_of(ExploreView) if not widget_keys(name, drawn, "explore")}
-    assert missing == {"stage"}  # the board's own button
+    missing = {name for name in params_of(ExploreView) if not widget_keys(name, here, "explore")}
+    assert missing == {"stage"}  # One option has a button in the figure instead of a widget.
 
 
 def test_the_settings_are_the_same_on_every_page_that_uses_them() -> None:
-    slider = "view.epsilon.slider"  # the board moves epsilon itself
-    shown = {
+    slider = "view.epsilon.slider"  # On Explore, the figure itself has the epsilon slider.
+    keys_by_page = {
         page: [
             key
             for key in keys(start(page, **QUICK))
@@ -102,21 +101,21 @@ def test_the_settings_are_the_same_on_every_page_that_uses_them() -> None:
         ]
         for page in BESIDE
     }
-    everywhere = shown[FIRST]
+    everywhere = keys_by_page[FIRST]
     assert slider not in everywhere
-    for page, drawn in shown.items():
+    for page, keys_here in keys_by_page.items():
         missing = [key for part in unread(page) for key in PART_KEYS[part]]
         assert set(missing) - set(everywhere) <= {slider}, page
-        wanted = [key for key in everywhere if key not in missing]
-        assert [key for key in drawn if key != slider] == wanted, page
-        assert (slider in drawn) is (page != FIRST and slider not in missing), page
+        wanted_keys = [key for key in everywhere if key not in missing]
+        assert [key for key in keys_here if key != slider] == wanted_keys, page
+        assert (slider in keys_here) is (page != FIRST and slider not in missing), page
 
 
 @pytest.mark.parametrize("page", sorted(set(PAGES) - set(SHARED)))
 def test_a_page_that_ignores_the_settings_does_not_show_them(page: str) -> None:
     at = start(page, **QUICK)
     assert not [key for key in keys(at) if key.startswith(("view.", "bar.", "upload", "reset"))]
-    # And they are all there again on a page that uses them.
+    # A page that uses all shared widgets shows them all again.
     assert held(go(at, FIRST), "table") == QUICK["table"]
 
 
@@ -146,19 +145,19 @@ def test_a_new_option_appears_as_a_widget_and_in_the_link(monkeypatch: pytest.Mo
         monkeypatch.setattr(module, "Settings", Extended)
     at = start(**QUICK)
     new = {"extra_whole", "extra_slid", "extra_number", "extra_choice", "extra_text"}
-    drawn = keys(at)
-    assert all(widget_keys(name, drawn) for name in new)
+    keys_here = keys(at)
+    assert all(widget_keys(name, keys_here) for name in new)
     change(at, "view.extra_whole", 5)
     change(at, "view.extra_slid", 30)
     change(at, "view.extra_number.box", "0.25")
     change(at, "view.extra_choice", "second way")
     change(at, "view.extra_text", "other")
     assert errors(at) == []
-    wanted = {
+    values = {
         "extra_whole": "5", "extra_slid": "30", "extra_number": "0.25", "extra_choice": "two",
         "extra_text": "other",
     }  # fmt: skip
-    assert {name: at.query_params[name] for name in new} == wanted
+    assert {name: at.query_params[name] for name in new} == values
     again = start(**at.query_params)
     assert held(again, "extra_whole") == 5
     assert held(again, "extra_choice") == "two"
@@ -177,8 +176,8 @@ def test_reset_returns_everything_but_the_table() -> None:
     press(at, "reset")
     defaults = page_defaults()
     for name in params_of(Settings):
-        wanted = "wine" if name == "table" else getattr(defaults, name)
-        assert held(at, name) == wanted, name
+        value = "wine" if name == "table" else getattr(defaults, name)
+        assert held(at, name) == value, name
     for name in params_of(ExploreView):
         assert held(at, name, "explore") == getattr(ExploreView(), name), name
     assert at.query_params == {"v": "1", "table": "wine"}
@@ -187,18 +186,18 @@ def test_reset_returns_everything_but_the_table() -> None:
 
 @pytest.mark.parametrize("page", ["explore", "precision", "preparation"])
 def test_a_late_report_of_a_widget_that_was_replaced_undoes_nothing(page: str) -> None:
-    """A browser that has not heard of the last run yet reports what stood there before it."""
-    given = {"epsilon": "2", "delta": "1e-4", "k": "3", "trials": "3", "seed": "5", "scale": "std",
+    """A browser that missed the last run reports the old widgets; its report undoes no setting."""
+    values = {"epsilon": "2", "delta": "1e-4", "k": "3", "trials": "3", "seed": "5", "scale": "std",
              "allocation": "binary:1:0.9", "directions": "private:0.2", "row_bound": "quantile:0.8",
              "source": "table"}  # fmt: skip
-    at = start(page, **{**QUICK, **given})
+    at = start(page, **{**QUICK, **values})
     before = reports(at)
     view = dict(press(at, "reset").session_state["view"])
-    shown = {key: shown_value(at, key) for key in keys(at) if key != "reset"}
+    values_now = {key: shown_value(at, key) for key in keys(at) if key != "reset"}
     late(at, before)
     assert errors(at) == []
     assert dict(at.session_state["view"]) == view
-    assert {key: shown_value(at, key) for key in shown} == shown
+    assert {key: shown_value(at, key) for key in values_now} == values_now
 
 
 def test_what_was_set_in_a_widget_before_it_was_heard_that_it_was_replaced_counts_once() -> None:
@@ -215,7 +214,7 @@ def test_what_was_set_in_a_widget_before_it_was_heard_that_it_was_replaced_count
     assert errors(at) == []
 
 
-# Text that is no legal value; one sentence, the last value and the text typed stay.
+# Illegal text gives one error. The box keeps the text, and the app keeps the last legal value.
 REFUSED = [
     ("view.epsilon.box", ("0", "nan", "one"), "epsilon"),
     ("view.delta.box", ("1", "-0.1", ""), "delta"),
@@ -229,14 +228,14 @@ def test_bad_text_is_refused_in_one_sentence_and_nothing_is_lost(
 ) -> None:
     at = start(**QUICK, epsilon="2", delta="1e-5", row_bound="3", k="3")
     link, before = dict(at.query_params), results(at)
-    for typed in bad:
-        change(at, key, typed)
-        at.run()  # the sentence stays while the text does
-        (said,) = errors(at)
-        assert one_sentence(said), said
-        assert name.replace("_", " ") in said
-        assert repr(typed) in said
-        assert found(at, key).value == typed
+    for bad_text in bad:
+        change(at, key, bad_text)
+        at.run()  # The error message stays as long as the illegal text.
+        (message,) = errors(at)
+        assert one_sentence(message), message
+        assert name.replace("_", " ") in message
+        assert repr(bad_text) in message
+        assert found(at, key).value == bad_text
         assert dict(at.query_params) == link
         assert results(at).equals(before)
     change(at, key, "0.5")
@@ -247,8 +246,8 @@ def test_bad_text_is_refused_in_one_sentence_and_nothing_is_lost(
 def test_the_last_mechanism_cannot_be_taken_away() -> None:
     at = start(**QUICK, m="gaussian")
     change(at, "view.mechanisms", [])
-    (said,) = errors(at)
-    assert one_sentence(said)
+    (message,) = errors(at)
+    assert one_sentence(message)
     assert found(at, "view.mechanisms").value == ["gaussian"]
     change(at, "view.mechanisms", ["gaussian", "ppca"])
     assert errors(at) == []
@@ -256,11 +255,11 @@ def test_the_last_mechanism_cannot_be_taken_away() -> None:
 
 def test_a_box_centred_at_the_mean_is_refused_either_way_round() -> None:
     at = change(start(**QUICK, center="mean"), "view.domain", "box (bounded features)")
-    (said,) = errors(at)
-    assert one_sentence(said)
-    assert "midpoint" in said
+    (message,) = errors(at)
+    assert one_sentence(message)
+    assert "midpoint" in message
     assert held(at, "domain") == "ball"
-    # Once the cause is gone the sentence is too.
+    # The error message disappears once its cause is removed.
     change(at, "view.center", "midpoint of the bounds")
     assert errors(at) == []
     change(at, "view.domain", "box (bounded features)")
@@ -286,7 +285,7 @@ def test_a_bad_mechanism_in_a_link_is_one_sentence(written: str) -> None:
     at = start(**QUICK, m=written, epsilon="2")
     assert len(errors(at) + notices(at)) == 1
     assert held(at, "epsilon") == 2
-    # and the way out works
+    # Following the error message's advice removes the error.
     press(at, "mechanisms.all")
     assert errors(at) == []
 
@@ -295,10 +294,10 @@ def test_k_is_clamped_when_the_table_changes_and_said() -> None:
     at = start(table="wine", trials="5", k="9")
     assert notices(at) == []
     change(at, "view.table", builtin_tables()["iris"].label)
-    (said,) = notices(at)
+    (message,) = notices(at)
     d = datasets.load("iris").rows.shape[1]
-    assert "k = 9 is too large" in said
-    assert str(d) in said
+    assert "k = 9 is too large" in message
+    assert str(d) in message
     assert 1 <= held(at, "k") <= d
     assert errors(at) == []
     change(at, "view.relation", "zero out one person")
@@ -310,7 +309,7 @@ def test_a_refused_text_survives_every_change_of_page() -> None:
     for page in ("claims", "papers", "tasks"):
         go(at, page)
         if page not in SHARED or "epsilon" in unread(page):
-            go(at, FIRST)  # the box is not there to be complained about
+            go(at, FIRST)  # A page without epsilon has no box for it.
         assert len(errors(at)) == 1, page
         assert found(at, "view.epsilon.box").value == "lots", page
 
@@ -319,15 +318,15 @@ def test_a_late_report_after_a_run_that_was_cut_off_undoes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     at = start(**QUICK)
-    found(at, "view.allocation.kind").set_value("favour some")
-    before = reports(at)  # also what a browser reports that hears nothing of the run
-    with monkeypatch.context() as cut:  # as of a run that is cut off before its end
-        cut.setattr(SafeSessionState, "on_script_finished", lambda *_, **__: None)
+    found(at, "view.allocation.kind").set_value("more for some directions")
+    before = reports(at)  # This imitates a browser that misses the next run.
+    with monkeypatch.context() as context:  # This imitates a script run that is cut off.
+        context.setattr(SafeSessionState, "on_script_finished", lambda *_, **__: None)
         at.run()
     assert found(at, "bar.share").key != "bar.share", "it was filled anew"
     late(at, before)
     assert errors(at) == []
     assert held(at, "allocation") == "binary:1:0.8"
-    # and of what was drawn there before, the last one alone is kept
+    # Of several widgets that took turns in one place, the session keeps only the last.
     change(at, "view.allocation.kind", "equal shares")
     assert "bar.share" not in at.session_state

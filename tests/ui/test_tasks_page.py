@@ -1,4 +1,4 @@
-"""The Tasks page: learner and source follow the label, runs stop and go on, results stay."""
+"""The Tasks page: learner and source follow the label, runs stop and continue, results stay."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.ui.driver import (
 
 pytestmark = pytest.mark.long
 
-# Two mechanisms, two epsilons, three rounds: every run is a second or so.
+# With two mechanisms, two epsilons and three rounds, every run takes about a second.
 SMALL = {
     "table": "iris", "trials": "3", "m": "gaussian,laplace", "tuning": "fixed",
     "epsilons": "0.5,5",
@@ -56,16 +56,16 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the parts that were computed, and not found."""
-    computed: list[str] = []
+    """Return the names of the parts computed rather than found in the store."""
+    parts: list[str] = []
     run = TaskPlan.run
 
     def watched(self: TaskPlan, part: Any, tick: Any = None) -> Any:
-        computed.append(part.name)
+        parts.append(part.name)
         return run(self, part, tick)
 
     monkeypatch.setattr(TaskPlan, "run", watched)
-    return computed
+    return parts
 
 
 def page(**query: str) -> AppTest:
@@ -106,22 +106,22 @@ def test_a_data_release_protects_labels_and_needs_mechanisms_that_release_rows()
     assert errors(at) == []
     words = said(at)
     assert "None of the chosen mechanisms releases rows" in words
-    assert "The training rows and their labels (112): they are released once" in words
-    assert "so what is learned is as private as the release" in words
+    assert "The 112 training rows and their labels are released once" in words
+    assert "so the learned model is as private as the release" in words
     assert "random subspace" not in names(at)
     assert {"Gaussian on the data", "Laplace on the data", "MVG on the data"} <= set(
         table(at)["mechanism"]
     )
     assert "Laplace on the scores · ✗ claim is false" in names(at)
     assert "tasks.subspace" not in keys(at)
-    # A mechanism of the sidebar that can do it is shown alone, and the sentence goes.
+    # Without an error message, the page omits a chosen mechanism that cannot use this data source.
     at = page(source="release", m="gaussian,data_laplace")
     assert set(table(at)["mechanism"]) == {
         "without privacy",
         "majority class",
         "Laplace on the data",
     }
-    assert "None of the mechanisms" not in said(at)
+    assert "No chosen mechanism" not in said(at)
 
 
 def test_what_is_measured_on_an_upload_stays_in_the_session(ran: list[str]) -> None:
@@ -129,9 +129,10 @@ def test_what_is_measured_on_an_upload_stays_in_the_session(ran: list[str]) -> N
     frame = pd.DataFrame(iris.rows, columns=list(iris.columns)).assign(kind=iris.labels)
     at = start("tasks", **SMALL)
     before = {path.name for path in default_folder().rglob("*") if path.is_file()}
-    assert before  # iris is public
+    assert before  # Results for iris are stored, because iris is public.
     ran.clear()
     upload(at, "people.csv", frame.to_csv(index=False).encode())
+    change(corrected(at), "upload.label", "none")  # The column was guessed.
     assert "A task needs a label" in said(at)
     change(corrected(at), "upload.label", "kind")
     assert errors(at) == []
@@ -147,7 +148,7 @@ def test_what_is_measured_on_an_upload_stays_in_the_session(ran: list[str]) -> N
 
 
 def stopped_plan(seed: int) -> TaskPlan:
-    """Return the plan that the page makes of `SMALL` with a seed."""
+    """Return the page's plan of `SMALL` with a seed."""
     mechanisms = ("gaussian", "laplace")
     settings = replace(page_defaults(), table="iris", trials=3, mechanisms=mechanisms, seed=seed)
     task = Task(tuning="fixed", epsilons="0.5,5", learner="linear_svm")
@@ -162,12 +163,12 @@ def test_a_stopped_run_shows_what_is_there_and_goes_on(ran: list[str]) -> None:
             if step.progress.done >= 4:
                 break
     ran.clear()
-    at.session_state["ask.stopped"] = ANY  # whatever is asked
+    at.session_state["ask.stopped"] = ANY  # Stop any computation that starts.
     change(at, "view.seed", 9)
     assert errors(at) == []
     assert ran == []
     assert found(at, BUTTON).label.startswith("Go on (")
-    assert "Too few rounds so far" in said(at)
+    assert "The rounds so far are too few" in said(at)
     press(at, BUTTON)
     assert BUTTON not in keys(at)
     assert len(ran) == len(plan.parts) - 4
@@ -188,9 +189,9 @@ def test_on_a_public_server_a_run_waits_for_its_button(
     assert len(table(at)) == 7
     assert BUTTON not in keys(at)
     ran.clear()
-    change(at, "view.seed", 22)  # another setting is another run, and waits as well
+    change(at, "view.seed", 22)  # A new seed needs a new run, which also waits.
     assert ran == []
     assert BUTTON in keys(at)
-    change(at, "view.seed", 21)  # what is known is shown
+    change(at, "view.seed", 21)  # With the old seed, the page shows the stored results.
     assert ran == []
     assert len(table(at)) == 7

@@ -1,4 +1,4 @@
-"""The trade-offs page: every axis, measure and toggle, targets, plans, and what is refused."""
+"""The trade-offs page: every axis, measure and toggle, targets, plans, and refusals."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from tests.ui.driver import (
 
 pytestmark = pytest.mark.long
 
-# Two variants and few draws: a curve has a dozen settings.
+# Use two mechanisms and few repetitions, because a trade-off curve computes a dozen settings.
 SMALL = {"table": "iris", "trials": "5", "m": "gaussian,ppca"}
-AWAY = {"epsilon": "0.7"}  # between the values of a curve: what Explore drew is not on it
+AWAY = {"epsilon": "0.7"}  # No point of the curve has this epsilon; one has Explore's.
 EXAMPLE = (ROOT / "data" / "example.csv").read_bytes()
 
 
 def figure(at: AppTest, key: str = "tradeoffs") -> dict[str, Any]:
-    """Return a chart of the page as it is sent to the browser."""
+    """Return a chart of the page as sent to the browser."""
     charts = [n for n in nodes(at) if n.type == "plotly_chart" and f"-{key}" in n.proto.id]
     assert len(charts) == 1, [n.proto.id for n in nodes(at) if n.type == "plotly_chart"]
     spec: dict[str, Any] = json.loads(charts[0].proto.spec)
@@ -56,12 +56,12 @@ def names(spec: dict[str, Any]) -> set[str]:
 
 
 def numbers(values: Any) -> list[float]:
-    """Return numbers as Plotly sends them: a list, or the bytes of an array."""
+    """Return numbers from Plotly's form: a list, or the bytes of an array."""
     if isinstance(values, dict):
-        found: list[float] = np.frombuffer(
+        floats: list[float] = np.frombuffer(
             base64.b64decode(values["bdata"]), dtype=values["dtype"]
         ).tolist()
-        return found
+        return floats
     return list(values)
 
 
@@ -82,8 +82,8 @@ def test_every_axis_draws_each_mechanism_at_rising_values() -> None:
         assert errors(at) == [], axis
         spec = figure(at)
         assert spec["layout"]["xaxis"]["title"]["text"] == param.label
-        drawn = [t for t in spec["data"] if "·" in t.get("name", "")]
-        assert len(drawn) >= 2, axis
+        traces = [t for t in spec["data"] if "·" in t.get("name", "")]
+        assert len(traces) >= 2, axis
         assert f"--over {axis} " in commands(at)[0]
         assert ("belongs to the table" in said(at)) == (axis == "n")
 
@@ -104,19 +104,19 @@ def test_every_measure_is_drawn_or_said_to_be_missing() -> None:
 
 def test_the_headline_is_the_least_row_and_the_next_step_goes_there() -> None:
     at = page(m="gaussian", table="wine")
-    assert not {"predicted without a draw", "random subspace"} & names(figure(at))
+    assert not {"predicted analytically", "random subspace"} & names(figure(at))
     rows = "".join(node.proto.body for node in nodes(at) if node.type == "html")
     (least,) = re.findall(r"<b>([\d.]+)</b> Gaussian, exact<", rows)
     assert at.title[0].value == (
-        f"With the mechanisms shown, 90\u00a0% of the structure needs about epsilon {least}"
+        f"With the mechanisms shown, keeping 90\u00a0% of the structure needs about epsilon {least}"
     )
     press(at, "page.next")
     assert float(least) <= held(at, "epsilon") < float(least) * 1.2
-    assert found(at, "page.go").label == "See it on Explore"
+    assert found(at, "page.go").label == "See this epsilon on Explore"
 
 
 def ask_for_seed(seed: int) -> None:
-    """Do what the browser does when a user types a seed while the script is running."""
+    """Imitate a browser in which a user types a seed while the script runs."""
     context = get_script_run_ctx()
     assert context is not None
     assert context.script_requests is not None
@@ -134,12 +134,12 @@ def ask_for_seed(seed: int) -> None:
 
 
 class Typist:
-    """Types the next seed each time that so many cells of the last one have been drawn."""
+    """Types the next seed each time after enough settings of the last seed were computed."""
 
     def __init__(self, seeds: Sequence[int], after: int) -> None:
         self.left = list(seeds)
         self.after = after
-        self.drawn: list[tuple[int, int]] = []  # seed and trials of each cell, as it is drawn
+        self.drawn: list[tuple[int, int]] = []  # Each pair: a setting's seed and repetitions.
         self._run_cell = running.run_cell
 
     def __call__(self, cell: Cell, prepared: Measured, *metrics: Any) -> Result:
@@ -150,14 +150,14 @@ class Typist:
         return self._run_cell(cell, prepared, *metrics)
 
     def cells(self, seed: int) -> int:
-        """Return how many cells of a seed were drawn."""
+        """Return the number of settings computed for a seed."""
         return sum(drawn == seed for drawn, _ in self.drawn)
 
 
 def rows_drawn(at: AppTest) -> dict[str, list[float]]:
     """Return the heights of every curve of the chart, by its name."""
-    drawn = [t for t in figure(at)["data"] if "·" in t.get("name", "")]
-    return {trace["name"]: numbers(trace["y"]) for trace in drawn}
+    traces = [t for t in figure(at)["data"] if "·" in t.get("name", "")]
+    return {trace["name"]: numbers(trace["y"]) for trace in traces}
 
 
 def test_a_new_setting_abandons_what_was_being_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,19 +166,19 @@ def test_a_new_setting_abandons_what_was_being_drawn(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(running, "run_cell", typist)
     go(at, "tradeoffs")
     assert errors(at) == []
-    # The change came after 20 chunks of draws, and the chunk under way was the last of the old
-    # setting; how many draws a chunk has depends on the machine.
+    # The seed changed after 20 chunks of repetitions, so no further chunk used the old seed. The
+    # number of repetitions in a chunk depends on the machine.
     assert typist.cells(900) == 20
     seeds = [seed for seed, _ in typist.drawn]
     assert seeds == sorted(seeds)
-    # A curve has 13 values, of 2 variants each.
+    # A trade-off curve has 13 values on its axis, each computed for 2 mechanisms.
     assert sum(trials for seed, trials in typist.drawn if seed == 901) == 2 * 13 * 9
     assert held(at, "seed") == 901
-    # Nothing of the old setting stands on the chart: it is that of a fresh visit.
-    seen = rows_drawn(at)
+    # The chart has no results of the old seed: it equals the chart of a first visit.
+    traces = rows_drawn(at)
     monkeypatch.undo()
-    assert rows_drawn(page(**AWAY, seed="901", trials="9")) == seen
-    assert rows_drawn(page(**AWAY, seed="900", trials="9")) != seen
+    assert rows_drawn(page(**AWAY, seed="901", trials="9")) == traces
+    assert rows_drawn(page(**AWAY, seed="900", trials="9")) != traces
 
 
 def test_ten_quick_changes_end_at_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,36 +192,36 @@ def test_ten_quick_changes_end_at_the_last(monkeypatch: pytest.MonkeyPatch) -> N
     assert held(at, "seed") == 920
     assert at.query_params["seed"] == "920"
     assert "--seed 920" in commands(at)[0]
-    seen = rows_drawn(at)
+    traces = rows_drawn(at)
     monkeypatch.undo()
-    assert rows_drawn(page(**AWAY, seed="920", trials="8")) == seen
+    assert rows_drawn(page(**AWAY, seed="920", trials="8")) == traces
 
 
 def test_an_upload_is_drawn_and_stays_out_of_the_link() -> None:
     at = upload(start("tradeoffs", trials="5", m="gaussian,ppca"), "patients.csv", EXAMPLE)
     assert errors(at) == []
-    drawn = rows_drawn(at)
-    assert len(drawn) == 2
-    assert all(len(heights) == 13 for heights in drawn.values())
+    traces = rows_drawn(at)
+    assert len(traces) == 2
+    assert all(len(heights) == 13 for heights in traces.values())
     assert commands(at)[0].startswith("python -m dpviz sweep YOUR_FILE.csv --")
     columns = EXAMPLE.decode().splitlines()[0].split(",")
     link = " ".join(f"{key}={value}" for key, value in at.query_params.items())
     assert "table=upload" in link
-    shown = commands(at)
+    copies = commands(at)
     for private in ("patients", *columns):
         assert private not in link
-        assert not any(private in text for text in shown)
-    # The curve is the file's: another file draws another one, along every axis.
+        assert not any(private in text for text in copies)
+    # The trade-off curve depends on the uploaded file: another file changes it on every axis.
     for axis in ("n", "row_bound"):
         change(at, "tradeoffs.axis", AXES[axis].label)
         assert errors(at) == []
-        assert rows_drawn(at) != drawn
+        assert rows_drawn(at) != traces
     change(at, "tradeoffs.axis", AXES["epsilon"].label)
-    assert rows_drawn(at) == drawn
+    assert rows_drawn(at) == traces
     lines = EXAMPLE.decode().splitlines()
     upload(at, "patients.csv", "\n".join(lines[: len(lines) // 2]).encode())
     assert errors(at) == []
-    assert rows_drawn(at) != drawn
+    assert rows_drawn(at) != traces
 
 
 @pytest.mark.parametrize(
@@ -229,17 +229,17 @@ def test_an_upload_is_drawn_and_stays_out_of_the_link() -> None:
     [
         ("plan.n", "many", "n must be a whole number"),
         ("plan.n", "1", "n must be a whole number"),
-        ("plan.spectrum", "2,1", "spectrum must be of sum above 0 and at most 1"),
+        ("plan.spectrum", "2,1", "spectrum must be eigenvalues whose sum is above 0 and at most 1"),
         ("plan.spectrum", "flat", "spectrum must be a list"),
-        ("plan.spectrum", "power:d=9000,exponent=1,total=.5", "spectrum must be of 2 to"),
+        ("plan.spectrum", "power:d=9000,exponent=1,total=.5", "spectrum must be a list of 2 to"),
     ],
 )
 def test_a_bad_plan_is_refused_in_one_sentence(key: str, written: str, part: str) -> None:
     at = page()
-    assert key not in keys(at)  # a plan is drawn when it is asked for
+    assert key not in keys(at)  # The page makes plans only on request.
     change(at, "plan.show", True)
     change(at, key, written)
     (sentence,) = errors(at)
     assert sentence.startswith(part)
     assert "\n" not in sentence
-    assert figure(at)  # the rest of the page stays
+    assert figure(at)  # The rest of the page is still shown.

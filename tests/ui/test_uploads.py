@@ -1,4 +1,4 @@
-"""Uploads: good ones are analysed, bad ones are one sentence, and neither loses a setting."""
+"""Uploads: good files are analysed, bad files give one message, and neither loses a setting."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from tests.ui.driver import (
 
 EXAMPLE = ROOT / "data" / "example.csv"
 CSV = EXAMPLE.read_bytes()
-# A small table until the file is there: what it shows first is looked at elsewhere.
+# Use a small built-in table until the upload, because other tests check the page's first view.
 SETTINGS = {
     "table": "iris", "epsilon": "2.5", "k": "2", "relation": "zero-out", "trials": "5", "seed": "4",
 }  # fmt: skip
 
-# What is wrong with others, tests of reading see; a page says each in the same way.
+# A few faulty files suffice here: other tests cover all faults, and a page reports each alike.
 BAD = {
     "empty.csv": b"",
     "ragged.csv": b"a,b,c\n1,2,3\n4,5\n6,7,8,9\n",
@@ -82,13 +82,13 @@ def test_an_upload_is_analysed_as_the_core_would(name: str, content: bytes) -> N
         epsilon=2.5, relation="zero-out", trials=5, seed=4, mechanisms=held(at, "mechanisms")
     )
     table = datasets.read_raw(content, name=name).to_table()
-    wanted = Compared.of(compare(prepare(table, settings), settings)).table()
+    result = Compared.of(compare(prepare(table, settings), settings)).table()
     shares = results(at)["captured_share"].to_numpy()
-    np.testing.assert_allclose(shares, wanted["captured_share"].to_numpy(), rtol=1e-9)
+    np.testing.assert_allclose(shares, result["captured_share"].to_numpy(), rtol=1e-9)
     assert any(f"{len(table.rows)} people" in caption.value for caption in at.caption)
 
 
-# Every bad file on Explore; one on another page that shows what Explore reads.
+# Test every faulty file on Explore, and one file on another page, because both read files alike.
 @pytest.mark.parametrize(
     ("name", "page"),
     [
@@ -101,9 +101,9 @@ def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) ->
     before = dict(at.session_state["view"])
     upload(at, name, BAD[name])
     for _ in range(2):
-        (said,) = errors(at)
-        # The file's name is the user's own and has a dot: the rest is one sentence.
-        assert one_sentence(said.replace(name, "it")), said
+        (message,) = errors(at)
+        # The user's file name contains a dot, so replace the name before counting sentences.
+        assert one_sentence(message.replace(name, "it")), message
         assert notices(at) == []
         assert dict(at.session_state["view"]) == before | {"table": "upload"}
         at.run()
@@ -115,16 +115,16 @@ def test_a_bad_upload_is_one_sentence_and_loses_nothing(name: str, page: str) ->
 @pytest.mark.parametrize("cell", ["31337.25", "SECRETCELL"])
 def test_no_cell_is_ever_in_the_sentence(cell: str) -> None:
     at = upload(start(**SETTINGS), "t.csv", f"a,b\n{cell},x\n1,y\n".encode())
-    (said,) = errors(at)
-    assert cell not in said
+    (message,) = errors(at)
+    assert cell not in message
 
 
 def test_a_file_of_two_columns_begins_with_one_component() -> None:
-    """Two keep all of two features: there would be nothing to see."""
+    """With two features k starts at one, because two components would keep all structure."""
     at = upload(start(**SETTINGS), "two.csv", b"a,b\n1,2\n2,1\n4,3\n5,5\n2,7\n")
     assert shown_value(at, "view.k") == 1
-    assert "With k = 2 nothing of these 2 features is left out" in " ".join(notices(at))
-    change(at, "view.k", 2)  # who asks for it has it
+    assert "With k = 2 all 2 features are kept" in " ".join(notices(at))
+    change(at, "view.k", 2)  # The user may choose k = 2 explicitly.
     assert (shown_value(at, "view.k"), notices(at)) == (2, [])
 
 
@@ -132,19 +132,20 @@ def test_choices_for_a_file_change_the_table() -> None:
     at = corrected(upload(start(**SETTINGS), "example.csv", CSV))
     facts = [caption.value for caption in at.caption if "people" in caption.value]
     change(at, "view.missing", "fill with the column's median")
-    filled = [caption.value for caption in at.caption if "people" in caption.value]
-    assert filled != facts
+    captions = [caption.value for caption in at.caption if "people" in caption.value]
+    assert captions != facts
+    change(at, "upload.label", "none")
     change(at, "view.categorical", "one column per category")
-    assert [caption.value for caption in at.caption if "people" in caption.value] != filled
+    assert [caption.value for caption in at.caption if "people" in caption.value] != captions
     change(at, "view.categorical", "leave out")
     change(at, "view.missing", "drop the row")
     assert [caption.value for caption in at.caption if "people" in caption.value] == facts
     assert errors(at) == []
 
 
-def test_a_label_travels_as_a_number_and_never_by_name() -> None:
-    at = upload(start(**SETTINGS), "example.csv", CSV)
-    change(corrected(more(at)), "upload.label", "variety")
+def test_a_label_is_guessed_and_travels_as_a_number_and_never_by_name() -> None:
+    at = corrected(more(upload(start(**SETTINGS), "example.csv", CSV)))
+    assert component(at, "board")["payload"]["labels"]["name"] == "variety"
     assert errors(at) == []
     assert shown_value(at, "upload.label") == "variety"
     assert at.query_params["label"][0].isdigit()
@@ -171,7 +172,7 @@ def test_a_column_named_none_is_not_no_label() -> None:
 def test_an_upload_survives_pages_and_settings() -> None:
     at = upload(start(**SETTINGS), "example.csv", CSV)
     first = results(at)
-    # Also through a page that does not draw the uploader at all.
+    # The results also survive a visit to a page that has no file uploader.
     for page in ("papers", "claims"):
         go(at, page)
         for _ in each_part(at, page):
@@ -205,30 +206,30 @@ def test_two_files_are_never_mixed() -> None:
 
 
 def texts_of(at: AppTest) -> list[str]:
-    """Return everything that is sent to be drawn, but for the board's own frames."""
-    drawn = [str(node.proto) for node in nodes(at) if node.type != "bidi_component"]
-    # a file that is made once it is asked for has a random address
-    return [re.sub(r"deferred_file_id: .*", "", text) for text in drawn]
+    """Return everything sent for display, except the frames of the Explore figure."""
+    texts = [str(node.proto) for node in nodes(at) if node.type != "bidi_component"]
+    # Remove the random address of a download file, because it differs in every run.
+    return [re.sub(r"deferred_file_id: .*", "", text) for text in texts]
 
 
 def people(seed: int) -> bytes:
-    """Return a table of one shape and one set of names, whose values the seed decides alone."""
+    """Return a table of fixed shape and column names; only its values depend on the seed."""
     rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(60, 4)) * [1.0, 2.0, 3.0, 10.0 ** (3 * seed)]  # one scale stands out
+    rows = rng.normal(size=(60, 4)) * [1.0, 2.0, 3.0, 10.0 ** (3 * seed)]
     return pd.DataFrame(rows, columns=[*"abcd"]).to_csv(index=False).encode()
 
 
 def exact_parts(payload: dict[str, Any]) -> list[str]:
-    """Return what a board's payload holds of real rows and of exact eigenvalues."""
-    found = [payload["truth"]["picture"], payload["truth"]["text"]]
+    """Return the real rows and exact eigenvalues in an Explore payload."""
+    texts = [payload["truth"]["picture"], payload["truth"]["text"]]
     for frame in payload["frames"]:
         for cell in frame["cells"].values():
-            found += [cell["picture"], cell["spectrum"]["lines"], cell["texts"]["recovery"]]
-    return found
+            texts += [cell["picture"], cell["spectrum"]["lines"], cell["texts"]["recovery"]]
+    return texts
 
 
 def test_the_publishable_view_says_nothing_that_rows_decide() -> None:
-    """Two tables that differ in every value have one page; in the working view they have two."""
+    """Two tables that differ in every value give the same page, but different working views."""
     pages = [
         upload(
             start(**(QUICK | {"row_bound": "quantile:0.9"})), "own.csv", people(seed), working=False
@@ -242,15 +243,15 @@ def test_the_publishable_view_says_nothing_that_rows_decide() -> None:
     )
     assert {"download.board", "download.report"} <= set(keys(pages[0]))
     for at, seed in zip(pages, (1, 2), strict=True):
-        sent = component(at, "board")
-        assert set(exact_parts(sent["payload"])) == {""}  # no row is in the browser either
-        assert sent["pin"] is None
-        assert any(cell["published"] for cell in sent["payload"]["frames"][0]["cells"].values())
-        asked = upload(at, "own.csv", people(seed))
-        assert "" not in exact_parts(component(asked, "board")["payload"])  # the control
-    shown = [texts_of(upload(at, "own.csv", people(seed))) for seed, at in enumerate(pages, 1)]
+        payload = component(at, "board")
+        assert set(exact_parts(payload["payload"])) == {""}
+        assert payload["pin"] is None
+        assert any(cell["published"] for cell in payload["payload"]["frames"][0]["cells"].values())
+        page = upload(at, "own.csv", people(seed))
+        assert "" not in exact_parts(component(page, "board")["payload"])
+    texts = [texts_of(upload(at, "own.csv", people(seed))) for seed, at in enumerate(pages, 1)]
     assert len(results(pages[0])) > 0
-    assert shown[0] != shown[1]
+    assert texts[0] != texts[1]
 
 
 @pytest.mark.parametrize(
@@ -262,13 +263,13 @@ def test_the_publishable_view_says_nothing_that_rows_decide() -> None:
     ],
 )
 def test_a_file_that_is_here_no_more_is_none(page: str, key: str, query: dict[str, str]) -> None:
-    """As of a browser that comes back to a server that has dropped what it left."""
+    """Imitate a browser that returns to a server without its earlier state."""
     at = start(page, **query)
     widget = found(at, key)
-    reported = at._tree.get_widget_states()
-    (of_it,) = [one for one in reported.widgets if one.id == widget.id]
+    report = at._tree.get_widget_states()
+    (of_it,) = [one for one in report.widgets if one.id == widget.id]
     of_it.file_uploader_state_value.uploaded_file_info.add(file_id="gone", name="a.csv", size=3)
-    at._run(reported)
+    at._run(report)
     assert errors(at) == []
     assert held(at, "table") == "iris"
     at.run()

@@ -1,4 +1,4 @@
-"""The precision allocation: texts, shares, water filling, and what every allocation spends."""
+"""The noise allocation: texts, shares, water filling, and each allocation's privacy loss."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_allocation_texts_have_one_form(written: str, canonical: str) -> None:
         ("binary:x:0", "TAU above 0 and below 1"),
         ("binary:1:nan", "TAU above 0 and below 1"),
         ("custom:0.5,0.4", "shares that sum to 1; got '2 shares that sum to 0.9'."),
-        ("custom:1.5,-0.5", "at least 1e-6 each"),
+        ("custom:1.5,-0.5", "at least 1e-6"),
         ("custom:1", "at least 2 shares"),
         ("custom:a,b", "must be uniform"),
     ],
@@ -93,10 +93,10 @@ def test_files_are_read_and_checked(tmp_path: Path) -> None:
     numbers.write_text("direction,theta\n3,0.2\n1,0.5\n2,0.3\n")
     assert of_mapping(read_thetas(str(numbers)), columns, "private:0.2") == "custom:0.5,0.3,0.2"
     bad = {
-        "feature,theta\nwidth,0.5\nlength,0.5\n": "'age' is missing",
+        "feature,theta\nwidth,0.5\nlength,0.5\n": "'age' has no share",
         "feature,theta\nwidth,0.5\nlength,0.3\nweight,0.2\n": "'weight'",
         "feature,theta\nwidth,0.5\nlength,0.3\nage,0.1\n": "3 shares that sum to 0.9",
-        "feature,theta\nwidth,0.5\nwidth,0.3\nage,0.2\n": "one is repeated",
+        "feature,theta\nwidth,0.5\nwidth,0.3\nage,0.2\n": "one name is repeated",
         "feature,share\nwidth,0.5\nlength,0.5\n": "must have the columns feature",
         "feature,theta\nwidth,half\nlength,0.5\n": "a number for theta in every row",
     }
@@ -107,9 +107,9 @@ def test_files_are_read_and_checked(tmp_path: Path) -> None:
             of_mapping(read_thetas(str(path)), columns, "features")
         assert says in str(error.value)
         assert "\n" not in str(error.value)
-    with pytest.raises(InvalidTable, match="must exist"):
+    with pytest.raises(InvalidTable, match="does not exist"):
         read_thetas(str(tmp_path / "none.csv"))
-    other = tmp_path / "other.csv"  # a table, of which no name is cut where the list ends
+    other = tmp_path / "other.csv"  # The list of column names in this table ends within a name.
     ones = ",".join("1" * 20)
     other.write_text("\n".join([",".join(f"column {n}" for n in range(20)), ones, ones]))
     with pytest.raises(InvalidTable, match=r"it has 'column 0'.*'column \d' and \d+ more\.$"):
@@ -123,8 +123,8 @@ def test_files_are_read_and_checked(tmp_path: Path) -> None:
 def allocations(draw: st.DrawFn, d: int) -> Allocation:
     kind = draw(st.sampled_from(["uniform", "binary", "custom"]))
     if kind == "binary":
-        chosen = draw(st.sets(st.integers(1, d), min_size=1, max_size=d - 1))
-        return Allocation(kind, chosen=tuple(chosen), tau=draw(st.floats(0.01, 0.99)))
+        features = draw(st.sets(st.integers(1, d), min_size=1, max_size=d - 1))
+        return Allocation(kind, chosen=tuple(features), tau=draw(st.floats(0.01, 0.99)))
     if kind == "custom":
         parts = np.array(draw(st.lists(st.floats(0.001, 1.0), min_size=d, max_size=d)))
         return Allocation(kind, theta=tuple((parts / parts.sum()).tolist()))
@@ -160,17 +160,17 @@ def test_rebalancing_keeps_locked_entries_and_the_sum(
     values: list[float], data: st.DataObject
 ) -> None:
     theta = np.array(values)
-    locked = np.array(data.draw(st.lists(st.booleans(), min_size=len(theta), max_size=len(theta))))
-    fixed, free = math.fsum(theta[locked]), int((~locked).sum())
-    if free == 0 or 1 - fixed < free * SMALLEST_SHARE:
-        if free > 0 or abs(fixed - 1) > 1e-6:
+    locks = np.array(data.draw(st.lists(st.booleans(), min_size=len(theta), max_size=len(theta))))
+    total, free = math.fsum(theta[locks]), int((~locks).sum())
+    if free == 0 or 1 - total < free * SMALLEST_SHARE:
+        if free > 0 or abs(total - 1) > 1e-6:
             with pytest.raises(InvalidSetting, match=r"sum to 1|leave at least"):
-                rebalance(theta, locked)
+                rebalance(theta, locks)
         return
-    result = rebalance(theta, locked)
-    assert (result[locked] == theta[locked]).all()
+    result = rebalance(theta, locks)
+    assert (result[locks] == theta[locks]).all()
     assert abs(math.fsum(result) - 1) < 1e-12
-    assert (result[~locked] >= SMALLEST_SHARE * (1 - 1e-12)).all()
+    assert (result[~locks] >= SMALLEST_SHARE * (1 - 1e-12)).all()
 
 
 # Water filling --------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def test_rebalancing_keeps_locked_entries_and_the_sum(
     st.floats(1e-6, 1e6),
 )
 def test_water_filling_meets_its_optimality_conditions(values: list[float], total: float) -> None:
-    """KKT of max sum log(1 + g x), x >= 0, sum x = total: one level where x > 0, above it else."""
+    """Water filling meets the KKT conditions of max sum log(1 + g x), x >= 0, sum x = total."""
     gains = np.array(values)
     x = water_filling(gains, total)
     assert (x >= 0).all()
@@ -189,9 +189,9 @@ def test_water_filling_meets_its_optimality_conditions(values: list[float], tota
     if gains.max() <= 0:
         assert np.allclose(x, total / len(x))
         return
-    slope = gains / (1 + gains * x)  # derivative of the objective
+    slope = gains / (1 + gains * x)  # The slope is the objective's derivative.
     price = slope.max()
-    # A filled direction has the common slope, up to the rounding of its depth 1/g.
+    # All directions that get a share have the same slope, up to rounding of the depth 1/g.
     assert np.allclose(slope[x > 1e-9 * total], price, rtol=1e-6)
     assert (slope <= price * (1 + 1e-12)).all()
 
@@ -203,7 +203,7 @@ def test_water_filling_agrees_with_a_general_solver(total: float) -> None:
     def loss(x: FloatArray) -> float:
         return -float(np.log1p(gains * x).sum())
 
-    solved = optimize.minimize(
+    solution = optimize.minimize(
         loss,
         np.full(5, total / 5),
         method="SLSQP",
@@ -212,11 +212,11 @@ def test_water_filling_agrees_with_a_general_solver(total: float) -> None:
         options={"ftol": 1e-14, "maxiter": 500},
     )
     x = water_filling(gains, total)
-    assert loss(x) <= solved.fun + 1e-9
-    assert np.allclose(x, solved.x, atol=1e-4 * total)
+    assert loss(x) <= solution.fun + 1e-9
+    assert np.allclose(x, solution.x, atol=1e-4 * total)
 
 
-# Accounts -------------------------------------------------------------------------------------
+# Privacy accounting ---------------------------------------------------------------------------
 
 
 def shaped(key: str, problem: Problem, budget: Budget) -> tuple[DirectionalMechanism, FloatArray]:
@@ -233,20 +233,20 @@ def test_any_allocation_spends_the_budget_and_never_more(
     budget = Budget(epsilon, delta)
     for key in EXACT:
         mechanism, _ = shaped(key, problem, budget)
-        spent = mechanism.spent(problem, budget)
-        assert spent is not None
-        assert spent.epsilon <= epsilon * (1 + 1e-12)
-        assert spent.epsilon >= epsilon * (1 - 1e-9)
-        published = parse_variant("mvg[theorem=3,tail=tight]").spent(problem, budget)
-        assert published is not None
-        assert published.epsilon <= epsilon
+        loss = mechanism.spent(problem, budget)
+        assert loss is not None
+        assert loss.epsilon <= epsilon * (1 + 1e-12)
+        assert loss.epsilon >= epsilon * (1 - 1e-9)
+        paper_loss = parse_variant("mvg[theorem=3,tail=tight]").spent(problem, budget)
+        assert paper_loss is not None
+        assert paper_loss.epsilon <= epsilon
 
 
 @given(problems())
 def test_exact_account_does_not_change_when_features_change_places(problem: Problem) -> None:
     order = generator(problem.n, "places").permutation(problem.d)
     widths = problem.domain.half_widths
-    moved = replace(
+    swap = replace(
         problem,
         domain=replace(
             problem.domain, half_widths=tuple(widths[j] for j in order) if widths else ()
@@ -258,7 +258,7 @@ def test_exact_account_does_not_change_when_features_change_places(problem: Prob
     budget = Budget(1.0, 1e-6)
     for key in EXACT:
         np.testing.assert_allclose(
-            shaped(key, problem, budget)[1][order], shaped(key, moved, budget)[1], rtol=1e-9
+            shaped(key, problem, budget)[1][order], shaped(key, swap, budget)[1], rtol=1e-9
         )
 
 
@@ -288,11 +288,11 @@ def test_private_directions_compose_with_the_release(
     both = mechanism.spent(private, budget)
     assert both is not None
     assert both.epsilon <= epsilon * (1 + 1e-9)
-    # Both cost something, so the whole costs more than either; in floats the root of the sum of
-    # squares cannot show a part that is 1e-8 of the other.
+    # Both steps have a privacy loss, so the sum exceeds each loss. But in floats, the root of the
+    # sum of squares does not show a loss that is 1e-8 of the other loss.
     assert min(first.mu, second.mu) > 0
     if key == "directional_gaussian":
-        assert both.epsilon >= epsilon * (1 - 1e-9)  # what directions leave is all used
+        assert both.epsilon >= epsilon * (1 - 1e-9)  # The budget is fully used.
 
 
 @given(problems(), st.floats(0.01, 0.95))
@@ -304,16 +304,16 @@ def test_pure_directions_add_up(problem: Problem, share: float) -> None:
     calibration = mechanism.calibrate(private, Budget(1.0))
     assert calibration.values[EPSILON_DIRECTIONS] == share
     assert len(calibration.parts) == 2
-    spent = mechanism.spent(private, Budget(1.0))
-    assert spent is not None
-    assert 1 - 1e-9 <= spent.epsilon <= 1 + 1e-12
+    loss = mechanism.spent(private, Budget(1.0))
+    assert loss is not None
+    assert 1 - 1e-9 <= loss.epsilon <= 1 + 1e-12
 
 
 @given(problems(), st.integers(0, 100))
 def test_the_release_is_scaled_to_whatever_directions_were_bought(
     problem: Problem, seed: int
 ) -> None:
-    """In any basis the norm of S is the target: never above, and met."""
+    """In any basis the norm of S meets the target and never exceeds it."""
     rng = generator(seed, "basis")
     basis = np.linalg.qr(rng.standard_normal((problem.d, problem.d)))[0]
     private = replace(
@@ -365,7 +365,7 @@ def test_true_directions_make_no_claim(key: str) -> None:
 @pytest.mark.parametrize(
     ("key", "supplier", "said"),
     [
-        ("directional_wishart_difference", "gaussian", "a pure mechanism buys from pure ones only"),
+        ("directional_wishart_difference", "gaussian", "from a pure mechanism only"),
         ("directional_gaussian", "wishart", "its claim does not hold here"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The front door: what it takes, what it hands back, and that the command line says the same."""
+"""The public functions: inputs, results, and the same answers on the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpviz.studies import options as asking
 from dpviz.studies.audit import AuditKeywords
 
 ROOT = Path(__file__).resolve().parents[2]
-SECRET = 7316.4859  # a cell that no message may show
+SECRET = 7316.4859  # No error message may show the number in this cell.
 PLAN = "plan:n=1e4,spectrum=power:d=6,exponent=1.5,total=0.5"
 
 
@@ -39,7 +39,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.mark.slow
 def test_every_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    # what an example says of a card holds for one of half the draws
+    # Search with half the usual releases, to save time; the example's output does not change.
     monkeypatch.setattr("dpviz.simulation.goal._NARROWINGS", 0)
     flags = doctest.ELLIPSIS
     for name in dpviz.__all__:
@@ -48,8 +48,8 @@ def test_every_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
         tests = finder.find(function, name, module=inspect.getmodule(function), globs={})
         assert sum(len(test.examples) for test in tests) >= 2, name
         for test in tests:
-            failed = doctest.DocTestRunner(optionflags=flags).run(test).failed
-            assert failed == 0, name
+            failures = doctest.DocTestRunner(optionflags=flags).run(test).failed
+            assert failures == 0, name
 
 
 def test_the_front_door_is_complete_and_typed() -> None:
@@ -72,17 +72,17 @@ def test_keywords_are_the_fields_of_settings_in_their_order() -> None:
         assert defaults[name].default == params_of(Settings)[name].default
 
 
-# What is taken as a table --------------------------------------------------------------------
+# Accepted tables -----------------------------------------------------------------------------
 
 
 def numbers(found: Any) -> Any:
-    """Return what does not depend on how a table was handed over."""
+    """Return the results that do not depend on how a table was passed."""
     data = found.data()
     return data["reference"], data["results"]
 
 
 class OnlyAnArray:
-    """What another library's array shows of itself."""
+    """An array of another library, with only a shape."""
 
     def __init__(self, inner: np.ndarray[Any, Any]) -> None:
         self._inner = inner
@@ -94,12 +94,12 @@ class OnlyAnArray:
 
 def test_lists_lazy_frames_and_other_peoples_arrays_are_read() -> None:
     table = frame()
-    named: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": ["gaussian", "data_laplace"]}
-    expected = numbers(dpviz.compare(table, **named))
+    options: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": ["gaussian", "data_laplace"]}
+    expected = numbers(dpviz.compare(table, **options))
     kinds: list[Any] = [table.to_numpy().tolist(), pl.from_pandas(table).lazy()]
     kinds += [tuple(map(tuple, table.to_numpy())), OnlyAnArray(table.to_numpy())]
     for kind in kinds:
-        assert numbers(dpviz.compare(kind, **named)) == expected, type(kind)
+        assert numbers(dpviz.compare(kind, **options)) == expected, type(kind)
 
 
 def test_a_bunch_is_read_with_its_names_and_its_target_as_the_label() -> None:
@@ -107,20 +107,20 @@ def test_a_bunch_is_read_with_its_names_and_its_target_as_the_label() -> None:
     target = np.array(["a", "b"] * 20)
     names = list(table.columns)
     bunch = Bunch(data=table.to_numpy(), feature_names=names, target=target)
-    named: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
-    expected = numbers(dpviz.compare(table, **named))
+    options: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
+    expected = numbers(dpviz.compare(table, **options))
     for label in (None, "target"):
-        found = dpviz.compare(bunch, label=label, **named)
-        assert numbers(found) == expected
-        prepared = found.comparison.prepared
-        assert prepared.columns == tuple(names)
-        assert (prepared.table.labels is not None) == (label is not None)
-    framed = Bunch(data=table, frame=table.assign(target=target), target=target)
+        comparison = dpviz.compare(bunch, label=label, **options)
+        assert numbers(comparison) == expected
+        prepared_table = comparison.comparison.prepared
+        assert prepared_table.columns == tuple(names)
+        assert (prepared_table.table.labels is not None) == (label is not None)
+    with_frame = Bunch(data=table, frame=table.assign(target=target), target=target)
     thin = Bunch(data=sparse.csr_array(table), feature_names=names, target=target)
-    for given in (framed, thin):
-        assert numbers(dpviz.compare(given, **named)) == expected
+    for kind in (with_frame, thin):
+        assert numbers(dpviz.compare(kind, **options)) == expected
     with pytest.raises(InvalidTable, match="nobody"):
-        dpviz.compare(bunch, label="nobody", **named)
+        dpviz.compare(bunch, label="nobody", **options)
 
 
 @pytest.mark.parametrize(("gap", "off"), [(False, 0.0), (True, 0.0), (False, 1e6)])
@@ -128,27 +128,27 @@ def test_a_bunch_is_read_with_its_names_and_its_target_as_the_label() -> None:
 def test_a_sparse_matrix_is_read_as_its_dense_rows_are(
     gap: bool, off: float, row_bound: str
 ) -> None:
-    """Also where a row has a gap, and where X'X less the mean's would lose the digits."""
-    held = sparse.random_array(
+    """Sparse equals dense, also with missing values, or if X'X minus the mean's loses digits."""
+    sparse_rows = sparse.random_array(
         (500, 6), density=0.2, random_state=np.random.default_rng(0), format="csc"
     )
-    rows = held.toarray()
+    rows = sparse_rows.toarray()
     rows[:, 0] += off
     if gap:
         rows[3, 2] = np.nan
     settings = Settings(row_bound=row_bound, scale="standardize")
     whole = prepared_of(rows[~np.isnan(rows).any(axis=1)], settings)
     for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
-        found = prepared_of(kind(rows), settings)
-        assert found.columns == whole.columns
+        table = prepared_of(kind(rows), settings)
+        assert table.columns == whole.columns
         for of in ("moment", "reference"):
-            A, B = (getattr(one, of).A for one in (found, whole))
+            A, B = (getattr(one, of).A for one in (table, whole))
             np.testing.assert_allclose(A, B, rtol=1e-9, atol=1e-9 * np.abs(B).max())
-        assert found.row_bound == pytest.approx(whole.row_bound, rel=1e-9)
+        assert table.row_bound == pytest.approx(whole.row_bound, rel=1e-9)
 
 
 class OnlyAStream:
-    """A frame of a library that has names of columns and speaks Arrow's stream, and no more."""
+    """A frame with only column names and Arrow's stream interface."""
 
     def __init__(self, inner: pl.DataFrame) -> None:
         self._inner = inner
@@ -163,23 +163,23 @@ class OnlyAStream:
 
 def test_the_stream_of_arrow_is_enough() -> None:
     table = frame()
-    given = OnlyAStream(pl.from_pandas(table))
-    named: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
-    assert numbers(dpviz.compare(given, **named)) == numbers(dpviz.compare(table, **named))
+    stream = OnlyAStream(pl.from_pandas(table))
+    options: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
+    assert numbers(dpviz.compare(stream, **options)) == numbers(dpviz.compare(table, **options))
 
 
-# What is handed back -------------------------------------------------------------------------
+# Returned results ----------------------------------------------------------------------------
 
 
 def test_names_of_a_table_are_escaped_in_a_notebook() -> None:
     table = frame().rename(columns={"age": "<script>alert(1)</script>"})
     table["<b>bold</b>"] = 1.0
-    found = dpviz.compare(table, k=1, trials=2, mechanisms="gaussian")
-    assert "<script>alert" not in found._repr_html_()
-    assert "<b>" not in found._repr_html_()
+    comparison = dpviz.compare(table, k=1, trials=2, mechanisms="gaussian")
+    assert "<script>alert" not in comparison._repr_html_()
+    assert "<b>" not in comparison._repr_html_()
 
 
-# What is refused -----------------------------------------------------------------------------
+# Refused arguments ---------------------------------------------------------------------------
 
 REFUSED: list[tuple[Callable[[], object], type[Exception], tuple[str, ...]]] = [
     (lambda: dpviz.audit("gaussian", 1.0), WrongArgument, ("by name", "epsilon=...", "2")),
@@ -200,7 +200,7 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], tuple[str, ...]]] = [
     (lambda: dpviz.compare("iris", allocation="nowhere.csv"), DpvizError, ("nowhere.csv",)),
     (lambda: dpviz.compare(3), WrongArgument, ("table must be", "data frame", "an int")),
     (lambda: dpviz.compare(None), WrongArgument, ("table must be", "NoneType")),
-    (lambda: dpviz.compare([[1, 2], [3]]), InvalidTable, ("as long as the others",)),
+    (lambda: dpviz.compare([[1, 2], [3]]), InvalidTable, ("must have the same length",)),
     (lambda: dpviz.compare([["a", "b"], ["c", "d"]]), InvalidTable, ("real numbers",)),
     (lambda: dpviz.compare([1, 2, 3]), InvalidTable, ("(n, d)",)),
     (lambda: dpviz.compare({"a": [1, 2]}), WrongArgument, ("table must be", "a dict")),
@@ -224,7 +224,7 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], tuple[str, ...]]] = [
     (lambda: dpviz.least("iris", captured_share=0.9, captured_total=0.1), InvalidSetting,
      ("one of", "captured_share, captured_total")),
     (lambda: dpviz.least("iris", recovery=1.5), InvalidSetting, ("recovery", "below 1", "1.5")),
-    (lambda: dpviz.least("iris", recovery=0.5, k=4), InvalidSetting, ("another", "recovery")),
+    (lambda: dpviz.least("iris", recovery=0.5, k=4), InvalidSetting, ("other than", "recovery")),
     (lambda: dpviz.least("iris", captured_share=2), InvalidSetting, ("goal", "below 1", "2")),
     (lambda: dpviz.least("iris", captured_share="much"), InvalidSetting, ("goal", "much")),
     (lambda: dpviz.least("iris", captured_share=0.9, over="k"), InvalidSetting, ("over", "n", "k")),
@@ -257,13 +257,13 @@ def test_a_wrong_argument_is_one_sentence(
 
 
 def test_no_message_about_a_frame_shows_a_cell() -> None:
-    mixed = pd.DataFrame({"a": [SECRET, "text", 2.0], "b": [1.0, 2.0, 3.0], "c": [1.0, 5.0, 3.0]})
+    mix = pd.DataFrame({"a": [SECRET, "text", 2.0], "b": [1.0, 2.0, 3.0], "c": [1.0, 5.0, 3.0]})
     infinite = pd.DataFrame({"a": [SECRET, np.inf, 2.0], "b": [1.0, 2.0, 3.0]})
-    nested = pd.DataFrame({"a": [[SECRET], [2.0], [3.0]], "b": [1.0, 2.0, 3.0]})
+    lists = pd.DataFrame({"a": [[SECRET], [2.0], [3.0]], "b": [1.0, 2.0, 3.0]})
     rows = np.array([[SECRET, 1.0], [np.inf, 2.0], [3.0, 4.0]])
-    for given in (mixed, infinite, nested, rows):
+    for bad in (mix, infinite, lists, rows):
         with pytest.raises(InvalidTable) as caught:
-            dpviz.compare(given, k=1, mechanisms="gaussian", trials=2)
+            dpviz.compare(bad, k=1, mechanisms="gaussian", trials=2)
         assert "7316" not in str(caught.value)
         assert caught.value.__cause__ is None
 
@@ -273,11 +273,11 @@ def test_a_dask_array_is_read_as_the_table_it_is() -> None:
     rows = np.random.default_rng(3).standard_normal((90, 4)) * [3, 2, 1, 1]
     options = {"k": 2, "delta": 1e-6, "trials": 3, "mechanisms": "gaussian"}
     whole = dpviz.compare(rows, **options).table()
-    found = dpviz.compare(da.from_array(rows, chunks=(20, 3)), **options)
-    assert found.comparison.prepared.n == 90
-    assert found.comparison.prepared.columns == tuple(f"column {j}" for j in range(1, 5))
-    # sums in another order: the same to rounding
-    assert found.table()["recovery"].item() == pytest.approx(whole["recovery"].item(), rel=1e-9)
+    answer = dpviz.compare(da.from_array(rows, chunks=(20, 3)), **options)
+    assert answer.comparison.prepared.n == 90
+    assert answer.comparison.prepared.columns == tuple(f"column {j}" for j in range(1, 5))
+    # A sum of the same numbers in another order is equal up to rounding.
+    assert answer.table()["recovery"].item() == pytest.approx(whole["recovery"].item(), rel=1e-9)
     with pytest.raises(InvalidTable, match=r"shape \(n, d\); it has 1 dimension\."):
         dpviz.compare(da.ones(5), **options)
     with pytest.raises(InvalidTable, match="must hold real numbers; its dtype is complex128"):
@@ -286,5 +286,5 @@ def test_a_dask_array_is_read_as_the_table_it_is() -> None:
 
 def test_numbers_under_a_mask_are_none() -> None:
     rows = np.random.default_rng(3).standard_normal((60, 3))
-    with pytest.raises(InvalidTable, match=r"array must hold finite numbers; it has masked cells"):
+    with pytest.raises(InvalidTable, match=r"must hold finite numbers; some cells are masked"):
         dpviz.compare(np.ma.array(rows, mask=rows > 2), k=1, trials=2, mechanisms="gaussian")

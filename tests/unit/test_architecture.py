@@ -1,4 +1,4 @@
-"""The one-way layers: the core knows no browser, and the repository knows no machine."""
+"""The one-way layers: the core imports no browser code, and no file names a machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ unwanted = {"streamlit", "plotly", "altair"} & set(sys.modules)
 print(count, *sorted(unwanted))
 """
 
-# Written in two parts so that this file does not find itself.
+# Write each search pattern in two parts, so that this test file does not match it.
 _MACHINE = [
     re.compile(text)
     for text in (
@@ -41,12 +41,12 @@ _MACHINE = [
 
 
 def _repository_files() -> list[Path]:
-    """Return the files that are, or would be, committed.
+    """Return the files that are committed, or would be.
 
-    An unpacked archive has no git; there, all files outside hidden and cache folders are taken.
+    An unpacked archive has no git, so all files outside hidden and cache folders are taken.
     """
     if (ROOT / ".git").exists():
-        listed = subprocess.run(
+        output = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
             check=True,
@@ -54,7 +54,7 @@ def _repository_files() -> list[Path]:
             text=True,
             stdin=subprocess.DEVNULL,
         ).stdout
-        return [path for name in listed.split("\0") if name and (path := ROOT / name).is_file()]
+        return [path for name in output.split("\0") if name and (path := ROOT / name).is_file()]
     aside = re.compile(r"^(?:\.(?!ci$|streamlit$|github$).*|__pycache__|build|dist)$")
     return [
         path
@@ -65,20 +65,20 @@ def _repository_files() -> list[Path]:
 
 
 def test_a_button_that_acts_is_primary() -> None:
-    """What runs, goes on, makes or publishes is drawn alike; a page's next step always is."""
+    """Buttons that run, continue, make or publish are primary, and so is a page's next step."""
     acts = re.compile("(Run|Go on|Make|Publish|Release)\\b")
-    found = []
+    buttons = []
     for path in sorted((ROOT / "pages").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-            if not (called and node.func.attr == "button" and node.args):
+            is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            if not (is_call and node.func.attr == "button" and node.args):
                 continue
-            said = [one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
-            if any(isinstance(one, str) and acts.match(one) for one in said):
+            texts = [one.value for one in ast.walk(node.args[0]) if isinstance(one, ast.Constant)]
+            if any(isinstance(one, str) and acts.match(one) for one in texts):
                 kinds = [ast.unparse(one.value) for one in node.keywords if one.arg == "type"]
-                found.append((path.name, said[0], kinds))
-    assert len(found) >= 5
-    assert [one for one in found if one[2] != ["'primary'"]] == []
+                buttons.append((path.name, texts[0], kinds))
+    assert len(buttons) >= 5
+    assert [one for one in buttons if one[2] != ["'primary'"]] == []
 
 
 def test_the_core_loads_no_browser_library() -> None:
@@ -92,24 +92,24 @@ def test_the_core_loads_no_browser_library() -> None:
     )
     assert answer.returncode == 0, answer.stderr
     count, *unwanted = answer.stdout.split()
-    assert int(count) > 10  # the walk found the package and not an empty folder
+    assert int(count) > 10  # The search did find files in the package.
     assert unwanted == []
 
 
 def test_only_pages_import_streamlit_and_only_figures_draw() -> None:
-    """Importing runs no function, so look at the imports inside functions as well."""
+    """Only pages import Streamlit and only figures import plotting, also inside functions."""
     for path in sorted((ROOT / "dpviz").rglob("*.py")):
-        banned = {"streamlit"}
+        bans = {"streamlit"}
         if "figures" not in path.relative_to(ROOT).parts:
-            banned |= {"plotly", "altair"}
+            bans |= {"plotly", "altair"}
         for one in imports(path):
             names = one.names if one.plain else (one.module,)
-            found = {name.partition(".")[0] for name in names} & banned
-            assert not found, f"{path.relative_to(ROOT)}:{one.line} imports {found}"
+            names_in = {name.partition(".")[0] for name in names} & bans
+            assert not names_in, f"{path.relative_to(ROOT)}:{one.line} imports {names_in}"
 
 
 def test_what_benchmarks_and_tools_import_of_ours_is_there() -> None:
-    """Most of them are run by hand, so a name that has moved would be found by who needs it."""
+    """Names that benchmarks and tools import exist, although most are run only by hand."""
     gone = [
         f"{path.name}:{one.line} {one.module}.{name}"
         for folder in ("benchmarks", "tools")
@@ -135,20 +135,20 @@ def test_a_table_meets_a_mechanism_in_one_file() -> None:
 
 
 def test_no_file_names_a_machine_or_an_index() -> None:
-    found = []
+    places = []
     for path in _repository_files():
         if path == Path(__file__).resolve():
             continue
         raw = path.read_bytes()
-        if b"\0" in raw[:8192]:  # pictures and Parquet
+        if b"\0" in raw[:8192]:  # Binary files, such as images, are skipped.
             continue
         text = raw.decode("utf-8", errors="replace")
         if not any(pattern.search(text) for pattern in _MACHINE):
             continue
         for number, line in enumerate(text.splitlines(), start=1):
             if any(pattern.search(line) for pattern in _MACHINE):
-                found.append(f"{path.relative_to(ROOT)}:{number}")
-    assert found == []
+                places.append(f"{path.relative_to(ROOT)}:{number}")
+    assert places == []
 
 
 def test_the_search_for_machines_finds_one() -> None:

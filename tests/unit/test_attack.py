@@ -50,7 +50,7 @@ def test_no_test_beats_guessing_by_more_than_the_guarantee(
 def test_curves_of_mechanisms() -> None:
     gaussian = attack.curve(parse_variant("gaussian"), PROBLEM, Budget(1.0, 1e-5))
     assert gaussian.exact
-    # the exact curve lies above the region of its own (epsilon, delta)
+    # The exact trade-off curve lies above the bound that (epsilon, delta) alone gives.
     region = attack.bounded_curve(Budget(1.0, 1e-5))
     assert (gaussian.beta >= region.beta - 1e-12).all()
     pure = attack.curve(parse_variant("wishart_difference"), PROBLEM, Budget(1.0))
@@ -63,14 +63,14 @@ def test_curves_of_mechanisms() -> None:
 
 
 def test_a_bounded_sensitivity_gives_a_bound_on_the_attacker() -> None:
-    """Rotated directions on a box: the curve is Gaussian and said to be a bound."""
+    """With rotated directions on a box, the curve is Gaussian and reported as a bound."""
     problem = replace(PROBLEM, domain=Domain.box(PROBLEM.d))
     problem = replace(problem, allocation=parse_allocation("uniform", "private:0.2"))
-    seen = attack.curve(parse_variant("directional_gaussian"), problem, Budget(1.0, 1e-5))
-    assert not seen.exact
-    assert "at most" in seen.source
-    claimed = attack.gaussian_curve(mu_of(Budget(1.0, 1e-5)))
-    np.testing.assert_allclose(seen.beta, claimed.beta, atol=1e-9)
+    curve = attack.curve(parse_variant("directional_gaussian"), problem, Budget(1.0, 1e-5))
+    assert not curve.exact
+    assert "at most" in curve.source
+    claim = attack.gaussian_curve(mu_of(Budget(1.0, 1e-5)))
+    np.testing.assert_allclose(curve.beta, claim.beta, atol=1e-9)
 
 
 def test_what_exceeds_epsilon_is_not_said_to_be_delta() -> None:
@@ -81,9 +81,9 @@ def test_what_exceeds_epsilon_is_not_said_to_be_delta() -> None:
     text = sentence(budget, one)
     assert "0.00016" in text
     assert "of the order of" not in text
-    bounded = Spent(1.0, 1e-5, False, "said so")
-    assert "+ t comes up with probability at most 1e-5/(1 - e^-t)" in beyond_words(bounded)
-    assert "1.6e-5 for t = 1" in beyond_words(bounded)
+    loss = Spent(1.0, 1e-5, False, "said so")
+    assert "+ t with probability at most 1e-5/(1 - e^-t)" in beyond_words(loss)
+    assert "1.6e-5 for t = 1" in beyond_words(loss)
 
 
 @given(prior=PROBABILITIES, epsilon=st.floats(1e-3, 10))
@@ -108,42 +108,42 @@ def test_how_often_the_bound_of_a_delta_can_be_exceeded() -> None:
     assert attack.excess_probability(1.0, 0.5, 0.1) == 1
     with pytest.raises(InvalidSetting):
         attack.excess_probability(1.0, 1e-5, 0.0)
-    # the Gaussian pair: P(loss > epsilon + x) with loss ~ N(mu^2/2, mu^2) stays below it
+    # Gaussian noise has loss ~ N(mu^2/2, mu^2); its tail P(loss > epsilon + x) is below the bound.
     mu, epsilon = 1.0, 1.0
     delta = norm.cdf(mu / 2 - epsilon / mu) - math.e * norm.cdf(-mu / 2 - epsilon / mu)
     for beyond in (0.1, 0.5, 1.0):
-        seen = norm.sf((epsilon + beyond - mu**2 / 2) / mu)
-        assert seen <= attack.excess_probability(epsilon, delta, beyond)
+        share = norm.sf((epsilon + beyond - mu**2 / 2) / mu)
+        assert share <= attack.excess_probability(epsilon, delta, beyond)
 
 
 @pytest.mark.parametrize("simultaneous", [True, False])
 def test_the_empirical_band_holds_the_truth(simultaneous: bool) -> None:
-    """Scores N(1, 1) and N(0, 1): the truth is the Gaussian curve with mu = 1.
+    """The band of scores N(1, 1) and N(0, 1) holds the true Gaussian curve with mu = 1.
 
-    At confidence 1 - 1e-9 the simultaneous band fails with probability 1e-9, and the pointwise one,
-    looked at in 9 levels, with 9e-9.
+    At confidence 1 - 1e-9 the simultaneous band fails with probability 1e-9. The pointwise band,
+    tested at 9 levels, fails with 9e-9.
     """
     rng = generator(0, "test")
     inside, outside = rng.standard_normal(5_000) + 1, rng.standard_normal(4_000)
     levels = np.linspace(0.1, 0.9, 9)
-    found = attack.empirical_curve(
+    curve = attack.empirical_curve(
         inside, outside, levels, confidence=1 - 1e-9, simultaneous=simultaneous
     )
     truth = attack.gaussian_curve(1.0, levels).beta
-    assert (found.low <= truth).all()
-    assert (truth <= found.high).all()
-    assert (found.low <= found.beta).all()
-    assert (found.beta <= found.high).all()
-    assert (found.high - found.low).max() < 0.4
-    # the negative control: twice the signal is outside the band somewhere
-    assert (attack.gaussian_curve(2.0, levels).beta < found.low).any()
+    assert (curve.low <= truth).all()
+    assert (truth <= curve.high).all()
+    assert (curve.low <= curve.beta).all()
+    assert (curve.beta <= curve.high).all()
+    assert (curve.high - curve.low).max() < 0.4
+    # Control: the band detects a curve of twice the signal, because this curve leaves the band.
+    assert (attack.gaussian_curve(2.0, levels).beta < curve.low).any()
 
 
 def test_an_empirical_curve_at_the_ends() -> None:
-    found = attack.empirical_curve(np.full(1_000, 1.0), np.zeros(1_000), np.array([0.0, 0.5, 1.0]))
-    np.testing.assert_array_equal(found.beta, 0)
-    assert found.high[0] == 1  # no threshold is sure to sound no alarm
-    assert found.high[1] < 0.1
+    curve = attack.empirical_curve(np.full(1_000, 1.0), np.zeros(1_000), np.array([0.0, 0.5, 1.0]))
+    np.testing.assert_array_equal(curve.beta, 0)
+    assert curve.high[0] == 1  # No threshold surely avoids all false alarms.
+    assert curve.high[1] < 0.1
     nothing = attack.empirical_curve(np.zeros(1_000), np.zeros(1_000), np.array([0.0, 0.5, 1.0]))
     np.testing.assert_array_equal(nothing.beta, [1, 1, 0])
     with pytest.raises(InvalidSetting):

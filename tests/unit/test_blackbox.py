@@ -1,4 +1,4 @@
-"""The audit of a function that nobody has looked into."""
+"""The audit of a function as a black box."""
 
 from __future__ import annotations
 
@@ -18,39 +18,40 @@ Rng = np.random.Generator
 
 
 def exact(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
-    """Publish the components as they are."""
+    """A function that publishes the exact components."""
     return np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :k]
 
 
 def laplace(rows: Any, epsilon: float, delta: float, k: int, rng: Rng, share: float = 1.0) -> Any:
-    """Add Laplace noise to the upper triangle, by the l1 norm that one row can move."""
+    """Add Laplace noise to the upper triangle, scaled by the l1 sensitivity to one row."""
     n, d = rows.shape
-    # under replace the entries of vv' move by at most 2 d in sum of absolute values
+    # Replacing one row moves the entries of vv' by at most 2 d, summed over absolute values.
     noise = np.triu(rng.laplace(scale=share * 2 * d / (n * epsilon), size=(d, d)))
     return rows.T @ rows / n + noise + np.triu(noise, 1).T
 
 
 def quiet(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
-    """Add a hundredth of that."""
+    """A function that adds only a hundredth of the noise."""
     return laplace(rows, epsilon, delta, k, rng, share=0.01)
 
 
 def test_guesses_that_are_all_right_take_the_epsilon_of_their_power() -> None:
-    # P(all of r right) = q^r = alpha at q = alpha^(1/r)
+    # If all r guesses are right, the lower limit q of the success rate solves q^r = alpha.
     for r in (5, 50):
-        wanted = logit(1e-3 ** (1 / r))
-        assert hidden_rows_bound(r, r, r, 0.0, 1e-3) == pytest.approx(max(0, wanted), abs=1e-9)
+        bound = logit(1e-3 ** (1 / r))
+        assert hidden_rows_bound(r, r, r, 0.0, 1e-3) == pytest.approx(max(0, bound), abs=1e-9)
     assert hidden_rows_bound(100, 100, 50, 0.0, 1e-3) == 0.0
     assert hidden_rows_bound(100, 100, 99, 1e-3, 1e-3) < hidden_rows_bound(100, 100, 99, 0.0, 1e-3)
-    # a delta as large as 1 explains everything
+    # With a delta close to 1, any number of right guesses is possible, so the bound is 0.
     assert hidden_rows_bound(100, 100, 100, 0.9, 1e-3) == 0.0
 
 
 def test_the_bound_from_hidden_rows_holds_for_randomised_response() -> None:
-    """Guesses of exactly this accuracy: the bound is above the truth in at most 1 run of 20.
+    """For guesses with the assumed accuracy, the bound exceeds the truth in at most 1 run of 20.
 
-    At most Binomial(400, 0.05) of 400 bounds are too high: mean 20, standard deviation 4.4; 40 is
-    4.6 of them above. With twice the epsilon in the guesses nearly all are.
+    Of 400 bounds at most Binomial(400, 0.05) are too high: mean 20, standard deviation 4.4; 40 is
+    4.6 standard deviations above the mean. With twice the epsilon in the guesses nearly all bounds
+    are too high.
     """
     rng = np.random.default_rng(1)
     for epsilon, low, high in ((1.0, 0, 40), (2.0, 380, 400)):
@@ -62,7 +63,7 @@ def test_the_bound_from_hidden_rows_holds_for_randomised_response() -> None:
 
 @pytest.mark.parametrize(("draws", "alpha"), [(2_000, 1e-4), (80_000, 1e-4)])
 def test_what_is_seen_is_seen_nine_times_in_ten_by_the_best_event(draws: int, alpha: float) -> None:
-    """By the binomial law itself: the chance that the limits refute, at what is said to be seen."""
+    """By the binomial law, the limits refute in nine of ten runs at the stated epsilon."""
     claim = Budget(1.0)
     sees = least_seen(claim, draws, alpha)
     assert 1.0 < sees < 2.0
@@ -72,8 +73,8 @@ def test_what_is_seen_is_seen_nine_times_in_ten_by_the_best_event(draws: int, al
         hits = np.arange(draws + 1)
         low, high = lower_limit(hits, draws, alpha), upper_limit(draws - hits, draws, alpha)
         with np.errstate(divide="ignore"):
-            refuted = np.log(low / high) > claim.epsilon
-        return float(binom.pmf(hits, draws, q)[refuted].sum())
+            refutes = np.log(low / high) > claim.epsilon
+        return float(binom.pmf(hits, draws, q)[refutes].sum())
 
     assert chance(sees) == pytest.approx(0.9, abs=0.02)
     assert chance(1.0) < 1e-3
@@ -84,9 +85,9 @@ def test_what_is_seen_is_seen_nine_times_in_ten_by_the_best_event(draws: int, al
 def test_a_planted_fault_is_refuted_and_sound_noise_is_not() -> None:
     options: dict[str, Any] = {"claim": (1, 0), "trials": 1_000, "dimension": 3}
     assert str(dpviz.audit(exact, **options).verdict) == "refuted"
-    found = dpviz.audit(quiet, **options)
-    assert str(found.verdict) == "refuted"
-    assert found.epsilon_lower > 1
+    result = dpviz.audit(quiet, **options)
+    assert str(result.verdict) == "refuted"
+    assert result.epsilon_lower > 1
     sound = dpviz.audit(laplace, **options)
     assert str(sound.verdict) == "consistent"
     assert sound.epsilon_lower < 1 < sound.sees < 2
@@ -94,14 +95,14 @@ def test_a_planted_fault_is_refuted_and_sound_noise_is_not() -> None:
 
 def test_the_most_telling_of_several_dimensions_is_audited() -> None:
     def leaks_in_many(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
-        """Publish the components where there are many features alone."""
+        """A function that publishes the components only if there are many features."""
         if rows.shape[1] > 20:
             return exact(rows, epsilon, delta, k, rng)
         return np.linalg.qr(rng.standard_normal((rows.shape[1], k)))[0]
 
-    found = dpviz.audit(leaks_in_many, claim=(1, 0), trials=400)
-    assert found.data()["dimensions"] == [3, 10, 30]
-    assert found.data()["dimension"] == 30
-    assert str(found.verdict) == "refuted"
+    result = dpviz.audit(leaks_in_many, claim=(1, 0), trials=400)
+    assert result.data()["dimensions"] == [3, 10, 30]
+    assert result.data()["dimension"] == 30
+    assert str(result.verdict) == "refuted"
     blind = dpviz.audit(leaks_in_many, claim=(1, 0), trials=400, dimension=10)
     assert str(blind.verdict) == "consistent"

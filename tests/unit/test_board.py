@@ -1,4 +1,4 @@
-"""The board's payload: the numbers of every other page, the order of columns, what travels."""
+"""The Explore payload: the same numbers as other pages, the order of columns, the data sent."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def floats(text: str, kind: str) -> np.ndarray:
 def snapshots(
     ready: Prepared, settings: Settings, epsilons: list[float], workers: int = 1
 ) -> list[Frame]:
-    *_, found = steps(ready, settings, epsilons, workers=workers)
-    return found
+    *_, last = steps(ready, settings, epsilons, workers=workers)
+    return last
 
 
 def at(ready: Prepared, settings: Settings, epsilon: float, workers: int = 1) -> Frame:
-    (found,) = snapshots(ready, settings, [epsilon], workers)
-    return found
+    (one,) = snapshots(ready, settings, [epsilon], workers)
+    return one
 
 
 def whole(settings: Settings = BASE, count: int = 4) -> dict[str, Any]:
@@ -81,14 +81,14 @@ def test_a_frame_holds_the_numbers_of_every_other_page(epsilon: float) -> None:
     ready, comparison = made(settings)
     assert comparison.results
     full = snapshot(comparison)
-    # What is computed for the path alone is the same to the last digit.
+    # Frames computed for the slider only are exactly equal to the full computation's frames.
     assert at(ready, BASE, epsilon) == full
     assert at(ready, BASE, epsilon, workers=2) == full
     for result in comparison.results:
         cell = full["cells"][result.mechanism.text]
         summary = summarise(result.metrics["recovery"])
-        wanted = [summary.mean, summary.low, summary.high, summary.se]
-        np.testing.assert_allclose(cell["recovery"], wanted, rtol=1e-5)
+        numbers = [summary.mean, summary.low, summary.high, summary.se]
+        np.testing.assert_allclose(cell["recovery"], numbers, rtol=1e-5)
         np.testing.assert_allclose(
             cell["distances"], result.metrics["projection_distance"], rtol=1e-3
         )
@@ -105,16 +105,16 @@ def test_the_picture_is_that_of_the_rows() -> None:
     rows, _ = ready.picture(PICTURE_POINTS)
     true = ready.reference.eigenvectors[:, : BASE.k]
     unit = payload["limits"]["scale"] / 32767
-    drawn = floats(payload["truth"]["picture"], "<i2").reshape(-1, 2) * unit
-    np.testing.assert_allclose(drawn, rows @ true, atol=unit)
-    assert (np.abs(drawn) <= payload["limits"]["picture"]).all()
-    # Turned within the released space, which keeps every row's length in it.
+    points = floats(payload["truth"]["picture"], "<i2").reshape(-1, 2) * unit
+    np.testing.assert_allclose(points, rows @ true, atol=unit)
+    assert (np.abs(points) <= payload["limits"]["picture"]).all()
+    # Released points are only rotated within the released subspace, so every row keeps its length.
     frame = snapshot(comparison)
     for result in comparison.results:
         text = frame["cells"][result.mechanism.text]["picture"]
-        placed = floats(text, "<i2").reshape(-1, 2) * unit
+        places = floats(text, "<i2").reshape(-1, 2) * unit
         lengths = np.linalg.norm(rows @ result.components[0], axis=1)
-        np.testing.assert_allclose(np.linalg.norm(placed, axis=1), lengths, atol=2 * unit)
+        np.testing.assert_allclose(np.linalg.norm(places, axis=1), lengths, atol=2 * unit)
 
 
 def test_a_label_stands_in_a_picture_as_its_own_character_or_a_letter_of_it() -> None:
@@ -125,7 +125,7 @@ def test_a_label_stands_in_a_picture_as_its_own_character_or_a_letter_of_it() ->
         marks = marks_of(kinds)
         assert marks is not None
         assert len(set(marks)) == len(kinds)
-    assert marks_of([str(one) for one in range(13)]) is None  # grey, and one is picked
+    assert marks_of([str(one) for one in range(13)]) is None  # There are fewer marks than 13.
 
 
 def test_columns_stand_by_claim_and_recovery() -> None:
@@ -139,12 +139,12 @@ def test_columns_stand_by_claim_and_recovery() -> None:
     assert groups == sorted(groups)
     assert {False, True} == set(groups), "or the order is not tried"
     for group in set(groups):
-        kept = [
+        recoveries = [
             frame["cells"][m.text]["recovery"][0]
             for m, g in zip(order, groups, strict=True)
             if g == group
         ]
-        assert kept == sorted(kept, reverse=True)
+        assert recoveries == sorted(recoveries, reverse=True)
 
 
 def own_table() -> Table:
@@ -154,9 +154,9 @@ def own_table() -> Table:
 
 
 def payload_in(page: str) -> dict[str, Any]:
-    found = re.search(r'<script id="payload" type="application/json">(.*?)</script>', page, re.S)
-    assert found is not None
-    return dict(json.loads(found[1]))
+    match = re.search(r'<script id="payload" type="application/json">(.*?)</script>', page, re.S)
+    assert match is not None
+    return dict(json.loads(match[1]))
 
 
 def all_floats(node: Any) -> Iterator[float]:
@@ -182,43 +182,43 @@ def all_texts(node: Any) -> Iterator[str]:
 
 
 def leaks(page: str, ready: Prepared, settings: Settings) -> set[str]:
-    """Return what of a table's own is found in a page."""
-    payload, found = payload_in(page), set()
+    """Return the private data of a table that a page holds."""
+    payload, leaks_in_page = payload_in(page), set()
     rows, index = ready.picture(PICTURE_POINTS)
     texts = [text for text in all_texts(payload) if len(text) > 20]
     true = ready.reference.eigenvectors[:, : settings.k]
     scale = float(np.linalg.norm(rows, axis=1).max())
     if packed(np.round(rows @ true / scale * 32767), "<i2") in texts:
-        found.add("rows")
+        leaks_in_page.add("rows")
     for cell in payload["frames"][0]["cells"].values():
         if cell["picture"]:
-            found.add("rows in a released space")
+            leaks_in_page.add("rows in a released space")
         if cell["recovery"] or cell["distances"] or cell["texts"]["found"]:
-            found.add("quality")
+            leaks_in_page.add("quality")
         if cell["texts"]["recovery"] or cell["texts"]["said"] or cell["texts"]["aim"]:
-            found.add("quality in words")
+            leaks_in_page.add("quality in words")
         if cell["spectrum"]["lines"]:
-            found.add("spectra")
+            leaks_in_page.add("spectra")
     assert ready.table.labels is not None
     names = np.unique(ready.table.labels, return_inverse=True)[1][index]
     if packed(names, "u1") in texts:
-        found.add("labels of rows")
+        leaks_in_page.add("labels of rows")
     numbers = np.array(list(all_floats(payload)))
-    # to the six digits that are written
+    # Compare only six digits, because the page writes no more digits.
     for value in ready.reference.eigenvalues:
         if np.isclose(numbers, value, rtol=1e-5, atol=0).any():
-            found.add("eigenvalues")
+            leaks_in_page.add("eigenvalues")
     if payload["predicted"] or payload["least"] or payload["chance"]["share"]:
-        found.add("predictions")
-    return found
+        leaks_in_page.add("predictions")
+    return leaks_in_page
 
 
 PRIVATE = replace(BASE, mechanisms=("spherical", "gaussian", "wishart"), trials=2, epsilon=3.0)
 
 
 def private_table() -> Prepared:
-    shipped = load("wine")
-    return prepare(replace(shipped, name="own", public=False), PRIVATE)
+    wine = load("wine")
+    return prepare(replace(wine, name="own", public=False), PRIVATE)
 
 
 @pytest.mark.parametrize("kind", ["board", "report", "notebook"])
@@ -229,43 +229,45 @@ def test_a_file_of_a_table_that_is_not_public_holds_noisy_pictures_alone(kind: s
         if kind == "board":
             return board_file(ready, PRIVATE, working_view=working_view)
         if kind == "notebook":
-            shown = Board(ready, PRIVATE, None, working_view=working_view)._repr_html_()
-            return html.unescape(shown)
-        found = compare(ready, PRIVATE)
-        return report(found, command="", link="", working_view=working_view)
+            markup = Board(ready, PRIVATE, None, working_view=working_view)._repr_html_()
+            return html.unescape(markup)
+        comparison = compare(ready, PRIVATE)
+        return report(comparison, command="", link="", working_view=working_view)
 
     working = page(True)
-    planted = leaks(working, ready, PRIVATE)
-    assert {"rows", "eigenvalues", "quality", "spectra", "labels of rows"} <= planted
+    leaks_there = leaks(working, ready, PRIVATE)
+    assert {"rows", "eigenvalues", "quality", "spectra", "labels of rows"} <= leaks_there
     plain = page(False)
     assert leaks(plain, ready, PRIVATE) == set()
     assert "recovers" not in plain.partition("</style>")[2].partition("<script")[0]
     payload = payload_in(plain)
-    # in no order that follows from the rows, as theirs does
-    named = [column["label"] for column in payload["columns"]]
-    assert named == sorted(named)
-    assert named != [column["label"] for column in payload_in(working)["columns"]]
+    # The column order here does not depend on the data rows; in the working view it does.
+    labels = [column["label"] for column in payload["columns"]]
+    assert labels == sorted(labels)
+    assert labels != [column["label"] for column in payload_in(working)["columns"]]
     (frame,) = payload["frames"]
     assert frame["epsilon"] == PRIVATE.epsilon
-    shown = {key for key, cell in frame["cells"].items() if cell["published"]}
-    assert shown == {"spherical", "gaussian"}  # a broken claim publishes nothing
+    keys = {key for key, cell in frame["cells"].items() if cell["published"]}
+    assert keys == {"spherical", "gaussian"}  # No release is published for a false claim.
     assert "2 noisy pictures, each at epsilon 3," in plain
-    for cell in frame["cells"].values():  # what each is worth, from what is released
-        words = " ".join((cell["published"] or {"said": ["noise: shape off by at most"]})["said"])
-        assert "noise: shape off by at most" in words
+    for cell in frame["cells"].values():  # The text states each release's quality.
+        words = " ".join(
+            (cell["published"] or {"said": ["noise changes the shape by at most"]})["said"]
+        )
+        assert "noise changes the shape by at most" in words
     assert "together at most epsilon 6," in plain
 
 
 def test_the_noise_of_a_published_file_is_nobodys_to_draw_again() -> None:
-    """The seed of the setting would give the noise away, and pictures of two epsilons the counts.
+    """Published noise never repeats: equal seeds would reveal the noise, two epsilons the counts.
 
-    The control is the working view, whose noise is that of its seed.
+    The control is the working view, in which the noise follows the seed.
     """
     ready, places = private_table(), []
     for settings in (PRIVATE, PRIVATE):
-        made = publishable_payload(ready, settings)
-        (frame,) = made["frames"]
-        assert made["epsilons"] == [PRIVATE.epsilon]
+        payload = publishable_payload(ready, settings)
+        (frame,) = payload["frames"]
+        assert payload["epsilons"] == [PRIVATE.epsilon]
         places.append(frame["cells"]["gaussian"]["published"]["places"])
     usual = at(ready, PRIVATE, PRIVATE.epsilon)["cells"]["gaussian"]["published"]
     assert len({*places, usual["places"]}) == 3
@@ -276,12 +278,12 @@ def test_the_noise_of_a_published_file_is_nobodys_to_draw_again() -> None:
 def test_the_flag_and_the_card_of_a_table_that_is_not_public(tmp_path: Path) -> None:
     options: dict[str, Any] = {"mechanisms": "gaussian", "trials": 2, "k": 2}
     frame = pd.DataFrame(own_table().rows, columns=list("abcd"))
-    found = dpviz.board(frame, **options)
-    found.write(tmp_path / "board.html")
+    view = dpviz.board(frame, **options)
+    view.write(tmp_path / "board.html")
     payload = payload_in((tmp_path / "board.html").read_text())
     assert payload["truth"]["picture"] == ""
     with pytest.raises(InvalidSetting, match="working view"):
-        found.report(card="90")
+        view.report(card="90")
     working = dpviz.board(frame, working_view=True, **options)
     working.write(tmp_path / "working.html")
     page = (tmp_path / "working.html").read_text()
@@ -292,12 +294,12 @@ def test_the_flag_and_the_card_of_a_table_that_is_not_public(tmp_path: Path) -> 
     words = ["board", str(file), "--mechanism", "gaussian", "--trials", "2"]
     for flags, rows in (([], False), (["--working-view"], True)):
         assert main([*words, *flags, "--out", str(tmp_path / "by_command.html")]) == 0
-        made = payload_in((tmp_path / "by_command.html").read_text())
-        assert bool(made["truth"]["picture"]) is rows
+        content = payload_in((tmp_path / "by_command.html").read_text())
+        assert bool(content["truth"]["picture"]) is rows
 
 
 def test_rows_that_are_not_public_carry_a_ribbon() -> None:
-    """A table that is handed in is nobody's to see; built-in ones are everybody's."""
+    """A table from the user is marked as a working view; built-in tables are public."""
     settings = replace(BASE, trials=2)
     assert whole(settings, 2)["ribbon"] is None
     ready = prepare(own_table(), settings)
@@ -306,14 +308,14 @@ def test_rows_that_are_not_public_carry_a_ribbon() -> None:
     few = replace(settings, mechanisms=("gaussian",))
     assert WORKING_VIEW in board_file(ready, few, working_view=True)
     assert WORKING_VIEW not in report(compare(prepared(), settings), command="", link="")
-    # nor is one made public by what is done to it on the way
-    kept = own_table().select(["a", "b"]).noting(["read"])
-    assert prepare(kept, settings).table.ribbon == WORKING_VIEW
+    # Processing a private table does not make it public, so the warning stays.
+    table = own_table().select(["a", "b"]).noting(["read"])
+    assert prepare(table, settings).table.ribbon == WORKING_VIEW
 
 
 def test_a_figure_of_rows_carries_the_ribbon_into_its_image() -> None:
-    own = dpviz.compare(own_table().rows, mechanisms=["gaussian"], trials=2).figure("projection")
-    assert WORKING_VIEW in [note.text for note in own.layout.annotations]
+    answer = dpviz.compare(own_table().rows, mechanisms=["gaussian"], trials=2).figure("projection")
+    assert WORKING_VIEW in [note.text for note in answer.layout.annotations]
     wine = dpviz.compare("wine", mechanisms=["gaussian"], trials=2).figure("projection")
     assert WORKING_VIEW not in [note.text for note in wine.layout.annotations]
 
@@ -323,32 +325,32 @@ def test_a_published_picture_is_in_the_payload_of_every_claim_that_holds() -> No
     ready = prepared()
     comparison = compare(ready, settings)
     cells = snapshot(comparison)["cells"]
-    assert cells["wishart"]["published"] is None  # a broken claim publishes nothing
+    assert cells["wishart"]["published"] is None  # No release is published for a false claim.
     for key in ("gaussian", "ppca"):
-        published = cells[key]["published"]
-        assert published is not None
-        assert len(floats(published["places"], "<i2")) == 2 * PICTURE_POINTS
-        assert published["codes"] is not None
-        codes = floats(published["codes"], "u1")
+        publication = cells[key]["published"]
+        assert publication is not None
+        assert len(floats(publication["places"], "<i2")) == 2 * PICTURE_POINTS
+        assert publication["codes"] is not None
+        codes = floats(publication["codes"], "u1")
         assert set(codes.tolist()) <= {0, 1, 2, 255}
-        bars, texts = published["scree"]
+        bars, texts = publication["scree"]
         pairs = floats(bars, "<i2").reshape(-1, 2) / 32767
         assert ((pairs > 0) & (pairs <= 1)).all()
         assert len(texts) == len(pairs)
-        told = dict(cells[key]["texts"]["found"])
-        assert told["Published"].endswith("never printed")
-    seen = {key: cells[key]["published"]["scree"] for key in ("gaussian", "ppca")}
-    assert seen["gaussian"][1]  # from its matrix
-    assert seen["ppca"] == ("", [])  # 178 people are too few to buy it
+        words = dict(cells[key]["texts"]["found"])
+        assert words["Published"].endswith("never printed")
+    scree = {key: cells[key]["published"]["scree"] for key in ("gaussian", "ppca")}
+    assert scree["gaussian"][1]  # Its scree plot uses the released matrix.
+    assert scree["ppca"] == ("", [])  # 178 people are too few for a scree plot.
 
 
 def test_labels_of_an_upload_are_not_published() -> None:
     settings = replace(BASE, epsilon=5.0, mechanisms=("gaussian",), trials=2)
-    own = replace(load("wine"), public=False)
-    ready = prepare(own, settings)
-    published = snapshot(compare(ready, settings))["cells"]["gaussian"]["published"]
-    assert published is not None
-    assert published["codes"] is None
+    wine = replace(load("wine"), public=False)
+    ready = prepare(wine, settings)
+    publication = snapshot(compare(ready, settings))["cells"]["gaussian"]["published"]
+    assert publication is not None
+    assert publication["codes"] is None
 
 
 def test_the_page_needs_nothing_else_and_no_text_escapes_it() -> None:
@@ -373,10 +375,10 @@ def test_payload_is_small_enough_to_send() -> None:
     settings = replace(BASE, table="digits", trials=20)
     ready = prepared(settings)
     frame = at(ready, settings, 1.0)
-    published = [cell.pop("published") for cell in frame["cells"].values()]
+    publications = [cell.pop("published") for cell in frame["cells"].values()]
 
-    def sent(what: object) -> int:  # as pages.ui.board sends it
+    def sent(what: object) -> int:  # This function counts the bytes that pages.ui.board sends.
         return len(json.dumps(what, separators=(",", ":"), ensure_ascii=False).encode())
 
     assert sent(frame) < 25_000, "24 of them are half a megabyte"
-    assert max(map(sent, published)) < 2_200, "a picture beside it"
+    assert max(map(sent, publications)) < 2_200, "a picture beside it"

@@ -1,4 +1,4 @@
-"""The board's modules and its payload: joined, of a published shape, tested alone."""
+"""The Explore figure's scripts and payload: joined modules, a published format, own tests."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _DECLARED = re.compile(r"^(?:export )?(?:const|let|function|class) (\w+)", re.MU
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, Any]:
-    """Return a whole payload as it travels."""
+    """Return a whole payload as text in the form that JSON sends."""
     settings = Settings(table="iris", mechanisms=("gaussian", "ppca", "wishart"), trials=2)
     return dict(json.loads(json.dumps(full_payload(load_prepared(settings), settings))))
 
 
 def test_modules_are_joined_in_order_and_once() -> None:
     texts = in_one_scope(FOLDER / "board.js")
-    assert len(texts) == len(MODULES) > 5  # each module is used
+    assert len(texts) == len(MODULES) > 5  # The figure's script imports every module.
     assert "class Board " in texts[-1]
     script = assets().js
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
@@ -45,7 +45,7 @@ def test_modules_are_joined_in_order_and_once() -> None:
 
 
 def test_one_scope_has_room_for_every_name() -> None:
-    """Joined modules share a scope: a name that two of them declare would be an error there."""
+    """No two joined modules declare the same name, because they share one scope."""
     names = [name for path in MODULES for name in _DECLARED.findall(path.read_text("utf-8"))]
     assert len(names) > 50
     assert sorted({name for name in names if names.count(name) > 1}) == []
@@ -55,8 +55,8 @@ def test_a_module_is_joined_without_its_imports_and_notes(tmp_path: Path) -> Non
     (tmp_path / "one.js").write_text("export const one = 1;\n", encoding="utf-8")
     two = 'import { one } from "./one.js";\n/**\n * A note.\n */\n/** @type {T} */ (one);\n'
     (tmp_path / "two.js").write_text(two + "/** Another. */\none;\n", encoding="utf-8")
-    joined = ["const one = 1;\n", "/** @type {T} */ (one);\none;\n"]
-    assert in_one_scope(tmp_path / "two.js") == joined
+    modules = ["const one = 1;\n", "/** @type {T} */ (one);\none;\n"]
+    assert in_one_scope(tmp_path / "two.js") == modules
 
 
 def test_every_module_asks_for_its_types_to_be_checked() -> None:
@@ -69,23 +69,25 @@ def test_types_hold_in_every_module() -> None:
     checker = shutil.which("tsc")
     if checker is None:
         pytest.skip("no tsc on the path: types of the script are checked by editors alone")
-    for folder in (FOLDER, FOLDER.parent / "stage"):  # the second one has the person's, too
-        done = subprocess.run([checker, "--project", folder / "jsconfig.json"], capture_output=True)
-        assert done.returncode == 0, done.stdout.decode()
+    for folder in (FOLDER, FOLDER.parent / "stage"):  # This checks types of both scripts.
+        result = subprocess.run(
+            [checker, "--project", folder / "jsconfig.json"], capture_output=True
+        )
+        assert result.returncode == 0, result.stdout.decode()
 
 
 def test_the_modules_alone() -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("no node on the path: the modules are tested in the browser alone")
-    done = subprocess.run(
+    process = subprocess.run(
         [node, "--test", *map(str, SCRIPTS.glob("*.test.mjs"))],
         env={**os.environ, "DPVIZ_BOARD": str(FOLDER)},
         capture_output=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stdout.decode()
-    ran = re.search(r"# pass (\d+)", done.stdout.decode())
+    assert process.returncode == 0, process.stdout.decode()
+    ran = re.search(r"# pass (\d+)", process.stdout.decode())
     assert ran is not None
     assert int(ran[1]) >= 10
 
@@ -118,6 +120,6 @@ def test_the_answer_is_the_best_claim_that_counts(made: dict[str, Any]) -> None:
         cells = frame["cells"]
         assert cells["wishart"]["status"]["counts"] is False
         best = max(("gaussian", "ppca"), key=lambda key: cells[key]["recovery"][0])
-        said = f", {labels[best]} keeps {cells[best]['texts']['recovery']} of the structure"
-        assert said in frame["answer"]["recovery"]
+        text = f", {labels[best]} keeps {cells[best]['texts']['recovery']} of the structure"
+        assert text in frame["answer"]["recovery"]
         assert labels["wishart"] not in frame["answer"]["recovery"].partition(" keeps ")[0]

@@ -1,7 +1,7 @@
-"""What people save: each kind of file is read right, or what was made of it is said.
+"""Files as people save them: each kind is read correctly, or its reading is reported.
 
-A case is a small text of one kind with its right answer. Nothing shifts, nobody is lost, and no
-identifier becomes a feature unsaid.
+A case is a small text of one kind with its right answer. No cell shifts, no person is lost, and no
+identifier becomes a feature without a note.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ TAIL = ROWS[:, 1:]
 def lines(
     first: str = "A,B,C", rows: Any = ROWS, *, before: str = "", after: str = "", mark: str = ","
 ) -> list[str]:
-    """Return names and rows as lines; braces in what stands around a row hold its number."""
-    written = (mark.join(map(str, row)) for row in rows.tolist())
-    body = [f"{before.format(i)}{row}{after.format(i)}" for i, row in enumerate(written, 1)]
+    """Return names and rows as lines; braces in the text around a row stand for its number."""
+    texts = (mark.join(map(str, row)) for row in rows.tolist())
+    body = [f"{before.format(i)}{row}{after.format(i)}" for i, row in enumerate(texts, 1)]
     return [first, *body] if first else body
 
 
@@ -49,7 +49,7 @@ def comma(text: list[str]) -> list[str]:
 
 
 def cells(written: list[str], names: str = "a,B,C", mark: str = ",") -> list[str]:
-    """Return a table whose first column is written so, before two of plain numbers."""
+    """Return a table with these texts as its first column, before two columns of numbers."""
     rows = [
         mark.join([cell, *map(str, two)]) for cell, two in zip(written, TAIL.tolist(), strict=True)
     ]
@@ -58,7 +58,7 @@ def cells(written: list[str], names: str = "a,B,C", mark: str = ",") -> list[str
 
 @dataclass(frozen=True)
 class Case:
-    """A file and what it is: its features, its rows, and what must be said."""
+    """A file and its expected reading: features, rows and the required note."""
 
     text: list[str] | bytes
     features: tuple[str, ...] = ABC
@@ -71,31 +71,31 @@ class Case:
 
 
 def number(written: list[str], said: str = "", mark: str = ",", **more: Any) -> Case:
-    """Return a case of a first column whose texts are numbers."""
+    """Return a case whose first column holds numbers as text."""
     return Case(cells(written, mark=mark), ("a", "B", "C"), said=said, **more)
 
 
 def text(written: list[str], said: str, kind: str = "categorical") -> Case:
-    """Return a case of a first column that stays text, with a word on it."""
+    """Return a case whose first column stays text, with a word of its note."""
     return Case(cells(written), ("B", "C"), said=said, kinds={"a": kind})
 
 
 def one_in(every: int, word: str) -> list[str]:
-    """Return numbers, of which one in so many is a word."""
+    """Return numbers with a word at regular intervals."""
     return [word if j % every == 1 else f"{j}.5" for j in range(N)]
 
 
 def book(name: str = "Data", *, rows: Any = ROWS, **options: Any) -> bytes:
     """Return a workbook with one sheet, cell by cell as xlsxwriter writes it."""
     out = io.BytesIO()
-    with xlsxwriter.Workbook(out, options.pop("how", {})) as made:
+    with xlsxwriter.Workbook(out, options.pop("how", {})) as sheets_of:
         if hidden := options.pop("hidden_sheet", None):
-            made.add_worksheet(hidden).write_column(0, 0, ["old", 1, 2])
-            made.worksheets()[0].hide()
-        sheet = made.add_worksheet(name)
+            sheets_of.add_worksheet(hidden).write_column(0, 0, ["old", 1, 2])
+            sheets_of.worksheets()[0].hide()
+        sheet = sheets_of.add_worksheet(name)
         sheet.activate()
         sheet.set_first_sheet()
-        style = made.add_format({"num_format": "dd.mm.yyyy"})
+        style = sheets_of.add_format({"num_format": "dd.mm.yyyy"})
         for i, row in enumerate([ABC, *rows]):
             for j, cell in enumerate(row):
                 if isinstance(cell, date):
@@ -119,7 +119,7 @@ GENES = generator(3, "tests", "cases").normal(5, 1, (60, 4)).round(2)
 CITIES = {"shift_jis": "体重", "gbk": "城市", "cp1251": "город", "cp1250": "věk", "cp1252": "Größe"}
 
 CASES: dict[str, Case] = {
-    # the first lines: names, a unit or a person
+    # These cases test first lines: a line of column names, of units, or of a person's values.
     "a delimiter after each row": Case(lines(after=","), **SAME),
     "two delimiters, one of them named": Case(lines("A,B,C,", after=",,"), **SAME),
     "a semicolon after each row": Case(lines("A;B;C", after=";", mark=";"), **SAME),
@@ -158,7 +158,65 @@ CASES: dict[str, Case] = {
     "a sum under the table": Case(
         [*lines("who,B,C", TAIL, before="n{},"), "Total,6880.0,960.0"], ("B", "C"), said="sums up"
     ),
-    # numbers that name columns, and rows that do not
+    # These cases have several lines above or below the table.
+    **{
+        f"lines above: {lines_above[0]}": Case([*lines_above, *lines()], said="title", **SAME)
+        for lines_above in (
+            ["Instrument:,Logger 7", "Serial:,12345", ""],
+            ["Operator:,Miller,", "Serial:,12345,", ",,"],
+            ['"Report, made in May, by the clinic"'],
+            ["Report by the clinic, made in May", ""],
+            ["// exported, today", "// by hand"],
+            ["% by a program", "% of 2 files"],
+            ["# a, b, c, made by me", "# units: m, kg, s"],
+        )
+    },
+    "questions under the names": Case(
+        ["A,B,C", "How old?,How tall?,How heavy?", "id 1,id 2,id 3", *lines("")], said="2 lines"
+    ),
+    "heads that repeat": Case(
+        ["Before,Before,After", "Asia,Total,Asia", *lines("")], GROUPS, said="two lines", **SAME
+    ),
+    **{
+        f"a line of dashes: {dashes}": Case([names, dashes, *lines("", mark=mark)], **SAME)
+        for names, dashes, mark in (
+            ("A | B | C", "---+---+---", " | "),
+            ("A|B|C", ":--|--:|---", "|"),
+            ("A  B  C", "----- ----- -----", "  "),
+        )
+    },
+    "the names once more inside": Case(
+        [*lines()[:11], "A,B,C", *lines()[11:]], said="once more", **SAME
+    ),
+    **{
+        f"{under[0].split(',')[0]} under the table": Case(
+            [*lines("who,B,C", TAIL, before="n{},"), *under], ("B", "C"), said=said
+        )
+        for under, said in (
+            (["Mean,171.9,24.0", "SD,7.1,2.0"], "2 lines sum up"),
+            (["", "Min,150.9,20.0", "Max,180,27", "Mean,170.1,24.0"], "3 lines sum up"),
+            (["Moyenne,171.9,24.0"], "sums up"),
+            (["Итого,171.9,24.0"], "sums up"),
+            (["合計,171.9,24.0"], "sums up"),
+            ([f",{TAIL[:, 0].sum():.1f},{TAIL[:, 1].sum():.1f}"], "sums up"),
+            (["Legend: 1 = male, 2 = female", "* p < 0.05"], "2 lines under"),
+            ([f"({N} rows)"], "1 line under"),
+        )
+    },
+    "a last person called SD": Case(
+        [*lines("who,B,C", TAIL, before="SD{},")[:-1], "SD,1.5,2.5"],
+        ("B", "C"),
+    ),
+    **{
+        f"blanks before a quote: {names}": Case(
+            [names, *lines("", TAIL, before=before)], ("B", "C"), kinds={"A": "categorical"}
+        )
+        for names, before in (
+            ('n, "A", B, C', 'k{0}, "Smith, J{0}", '),
+            ('"n", "A", "B", "C"', '"k{0}", "Smith, J{0}", '),
+        )
+    },
+    # These cases test a first line of numbers: some are column names, some are a person's values.
     "wavenumbers": Case(
         lines("sample,1043.94,1045.87,1047.8,1049.73", SPECTRUM, before="s{},"),
         ("1043.94", "1045.87", "1047.8", "1049.73"),
@@ -193,7 +251,7 @@ CASES: dict[str, Case] = {
         ("column 1", "column 2", "column 3"),
         N + 1,
     ),
-    # a first person without values
+    # In these cases the first person has no values.
     **{
         f"a first person with {word}": Case(
             ["area,A,B,C", f"Northfield,{word},{word},{word}", *lines("", before="Town{},")],
@@ -223,13 +281,36 @@ CASES: dict[str, Case] = {
             "float,float,float",
         )
     },
-    # numbers as people write them
+    # These cases test different ways of writing numbers.
     "exponents of Fortran": number(
         [f"{j}.25D+01" for j in range(N)], values=10 * np.arange(N) + 2.5
     ),
     "exponents": number([f"{j}.5e-3" for j in range(N)], values=(np.arange(N) + 0.5) / 1000),
-    "a minus of typesetters": number(
-        [f"\u2212{j}.5" for j in range(N)], values=-np.arange(N) - 0.5
+    **{
+        f"less than nothing as {form.format(2)}": number(
+            [form.format(j) for j in range(N)], values=-np.arange(N) - 0.5
+        )
+        for form in ("\u2212{}.5", "\u2013{}.5", "{}.50-", "-${}.5", "$-{}.5", "$({}.5)", "(${}.5)")
+    },
+    **{
+        f"money as {form.format(2)}": number(
+            [form.format(j) for j in range(N)], "currency", values=np.arange(N) + 0.5
+        )
+        for form in (
+            "CHF {}.5",
+            "US${}.5",
+            "Rs. {}.50",
+            "₹{}.50",
+            "{}.5 kr",
+            "{}.5\u00a0zł",
+            "{}.5円",
+        )
+    },
+    "thousands of India": number(
+        [f'"{j + 1},23,456.5"' for j in range(N)], values=1e5 * np.arange(N) + 123456.5
+    ),
+    "per cent behind a narrow blank": number(
+        [f"{j},5\u202f%" for j in range(N)], "percent signs", ";", values=np.arange(N) + 0.5
     ),
     "decimal commas": Case(comma(lines("A;B;C", mark=";")), said="decimal marks", **SAME),
     "blanks between thousands": number(
@@ -251,13 +332,26 @@ CASES: dict[str, Case] = {
     "tabs and blanks": Case(lines("A\tB\tC", after=" ", mark="\t "), **SAME),
     **{
         f"{word} among numbers": number(one_in(20, word), missing={"a": 2})
-        for word in ("Unknown", "#DIV/0!", "#N/A", "n.d.", "missing", "", "NA", "-")
+        for word in (
+            *("Unknown", "#DIV/0!", "#N/A", "n.d.", "missing", "", "NA", "-"),
+            *("keine Angabe", "k. A.", "manquant", "sin dato", "нет данных", "未知", "brak"),
+            *("#WERT!", "#NV", "(null)", "\\N", ".a", "not done", "---", "-/-", "NaT"),
+        )
+    },
+    **{
+        f"{code} for missing": number(
+            [code if j % 20 == 1 else f"{j % 9}.5" for j in range(N)], "may stand for missing"
+        )
+        for code in ("-999", "-99.9", "-999.9", "9999.99", "1e20")
     },
     "points that may stand for thousands": number(
         [f"{j + 10}.{550 + j}" for j in range(N)], "not as a mark between thousands", ";"
     ),
-    # texts, and why
-    "below a limit of detection": text(one_in(8, "<0.5"), "limit of detection"),
+    # In these cases a column must remain text, each for a stated reason.
+    **{
+        f"below a limit, {word}": text(one_in(8, word), "limit of detection")
+        for word in ("<0.5", "< LOD", "BDL", "≤0.5", "nd (<0.5)", ">250")
+    },
     "a mean with its deviation": text([f"{j}.5±2.1" for j in range(N)], "plus-minus"),
     "minutes and seconds": text([f"{j % 9}0:{j + 10}" for j in range(N)], "begins with a number"),
     "two decimal marks in a column": Case(
@@ -271,8 +365,26 @@ CASES: dict[str, Case] = {
     "answers on a scale": text(["Agree", "Neutral", "Disagree", "Agree"] * 10, ""),
     "states": text(["ND", "SD", "NY", "x"] * 10, ""),
     "cells of two lines": text([f'"line one\n{j % 3}"' for j in range(N)], "line breaks"),
-    "dates": text([f"{d:%d.%m.%Y}" for d in DAYS], "Dates find people", "date"),
-    # identifiers, and what is none
+    **{
+        f"dates as {DAYS[2]:{form}}": text(
+            [f'"{d:{form}}"' for d in DAYS], "Dates find people", "date"
+        )
+        for form in (
+            *("%d.%m.%Y", "%m/%d/%y", "%Y-%m-%d", "%d%b%Y", "%d-%b-%y", "%B %d, %Y", "%d. %B %Y"),
+            *("%Y-%m-%dT%H:%M:%SZ", "%m/%d/%Y %I:%M:%S %p", "%a, %d %b %Y", "%Y-%m", "%b %Y"),
+            *("%G-W%V", "%Y年%m月%d日", "%d%b%Y:%H:%M:%S"),
+        )
+    },
+    "dates of which some are unknown": Case(
+        cells(["unknown" if j % 9 == 1 else f"{d}" for j, d in enumerate(DAYS)]),
+        ("B", "C"),
+        missing={"a": 5},
+        kinds={"a": "date"},
+    ),
+    "dates that are each one number": Case(
+        cells([f"{d:%Y%m%d}" for d in DAYS[:20] * 2]), ("a", "B", "C"), said="Could be dates"
+    ),
+    # These cases test columns of identifiers, and columns that only look like identifiers.
     "numbers of persons that repeat": Case(
         cells([*map(str, REPEATED)]), ("B", "C"), said="identif"
     ),
@@ -296,7 +408,7 @@ CASES: dict[str, Case] = {
         ("admission_date", "B", "C"),
         said="days that a spreadsheet counts",
     ),
-    # a row that is no person
+    # In these cases a row, such as a total, is not a person's row.
     **{
         f"{name} in rows": Case(
             lines(f"{name},s1,s2,s3,s4", GENES, before="x{},"),
@@ -345,7 +457,12 @@ CASES: dict[str, Case] = {
         said="under the table",
         **SAME,
     ),
-    "a codebook first": Case(workbook({"README": [["see Data"]], "Data": SHEET}), **SAME),
+    **{
+        f"a codebook of {len(book)} lines first": Case(
+            workbook({"README": book, "Data": SHEET}), said="'Data' was read", **SAME
+        )
+        for book in ([["see Data"]], [["Version", 1.2], ["Author", "Miller"], ["Date", 2020]])
+    },
     "a small table beside it": Case(
         workbook(
             {
@@ -392,8 +509,8 @@ def test_each_kind_of_file_is_read_right_or_said(name: str) -> None:
     features = [c.name for c in raw.columns if c.is_feature and c.name not in out]
     assert tuple(features) == case.features
     assert raw.shape[0] == case.rows
-    said = " ".join([*raw.notes, *notes, *(w for check in checks for w in check.warnings)])
-    assert case.said in said
+    words = " ".join([*raw.notes, *notes, *(w for check in checks for w in check.warnings)])
+    assert case.said in words
     assert {c.name: c.missing for c in raw.columns if c.missing} == dict(case.missing)
     kinds = {column.name: column.kind.value for column in raw.columns}
     assert kinds == kinds | dict(case.kinds)
@@ -402,9 +519,9 @@ def test_each_kind_of_file_is_read_right_or_said(name: str) -> None:
         values = np.column_stack([raw.data[column].to_numpy() for column in columns])
         expected = np.asarray(case.values, float).reshape(N, -1)
         np.testing.assert_allclose(values, expected, rtol=1e-15)
-    # both doors say the same of identifiers
-    dropped = {c.name for c in checks if c.use == "drop" and c.identifies and c.kind == "numeric"}
-    assert dropped == {*out}
+    # Both ways of reading a table find the same identifier columns.
+    drops = {c.name for c in checks if c.use == "drop" and c.identifies and c.kind == "numeric"}
+    assert drops == {*out}
 
 
 def test_an_unnamed_last_column_of_a_sheet_shifts_no_name(tmp_path: Path) -> None:
@@ -415,8 +532,8 @@ def test_an_unnamed_last_column_of_a_sheet_shifts_no_name(tmp_path: Path) -> Non
         for i, row in enumerate(ROWS.tolist(), 1):
             sheet.write_row(i, 0, [i, *row, 2 * row[0]])
     assert main(["schema", str(path), "--bounds", "data", "--out", str(out)]) == 0
-    drafted = {one["name"]: one for one in json.loads(out.read_text())["columns"]}
-    assert list(drafted) == ["id", "w", "x", "y", "column 5"]
+    draft = {one["name"]: one for one in json.loads(out.read_text())["columns"]}
+    assert list(draft) == ["id", "w", "x", "y", "column 5"]
     for name, values in zip("wxy", ROWS.T, strict=True):
-        assert drafted[name]["low"] <= values.min() < values.max() <= drafted[name]["high"]
+        assert draft[name]["low"] <= values.min() < values.max() <= draft[name]["high"]
     assert read_raw(path, name="t").columns[1].name == "w"

@@ -1,4 +1,4 @@
-"""The contract suite as a report: a mechanism of anybody's, what fails and how to mend it."""
+"""The contract suite as a report: any mechanism, its failed checks and ways to fix them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from dpviz.mechanisms.gaussian import Gaussian
 
 
 class Sound(Gaussian):
-    """The exact Gaussian, as another package would have it."""
+    """The exact Gaussian mechanism, as another package would define it."""
 
 
 class HalfTheNoise(Gaussian):
-    """Draws half of what its account says."""
+    """A mechanism that adds half the noise that its accounting states."""
 
     def standard_noise(self, problem: Problem, draws: Draws) -> Any:
         return 0.5 * super().standard_noise(problem, draws)
 
 
 class Global(Gaussian):
-    """Draws from global state."""
+    """A mechanism that samples noise from global state."""
 
     rng = np.random.default_rng(0)
 
@@ -43,7 +43,7 @@ class Global(Gaussian):
 
 
 class Writes(Gaussian):
-    """Writes into the table."""
+    """A mechanism that writes into the table."""
 
     def release_scaled(self, data: Any, calibration: Any, noise: Any, *, own: bool = False) -> Any:
         data.A.setflags(write=True)
@@ -52,7 +52,7 @@ class Writes(Gaussian):
 
 
 class Silent(Gaussian):
-    """Says nothing."""
+    """A mechanism that gives no evidence for its claim."""
 
     def evidence(self, problem: Problem, budget: Budget, spent: Any) -> str:
         return "no sentence"
@@ -83,22 +83,22 @@ def _calibrated(problem: Problem, budget: Budget) -> Calibration:
 
 @dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
 def half_of_it(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
-    """Draw half of what its account says, in a function: only an attack can tell."""
+    """A mechanism with half the noise of its accounting, which only an attack can detect."""
     return rows.T @ rows / len(rows) + scale / 2 * _noise(rows, rng)
 
 
 @dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
 def exact_trace(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
-    """Put the trace back that the noise has moved: all else is as it should be."""
+    """A mechanism that restores the exact trace after adding noise; the rest is correct."""
     noise = scale * _noise(rows, rng)
     return rows.T @ rows / len(rows) + noise - np.trace(noise) / len(noise) * np.eye(len(noise))
 
 
 @dpviz.mechanism(claim="approximate", release="matrix", calibrate=_calibrated)
 def bold(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
-    """Draw next to no noise where epsilon is large."""
-    drawn = scale * (0.01 if epsilon > 2 else 1.0)
-    return rows.T @ rows / len(rows) + drawn * _noise(rows, rng)
+    """A mechanism that adds almost no noise if epsilon is large."""
+    noise = scale * (0.01 if epsilon > 2 else 1.0)
+    return rows.T @ rows / len(rows) + noise * _noise(rows, rng)
 
 
 def _gaussian_without_delta(problem: Problem, budget: Budget) -> Calibration:
@@ -107,7 +107,7 @@ def _gaussian_without_delta(problem: Problem, budget: Budget) -> Calibration:
 
 @dpviz.mechanism(claim="pure", release="matrix", calibrate=_gaussian_without_delta)
 def pure_by_word(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float) -> Any:
-    """Claim without a delta what Gaussian noise keeps with one."""
+    """A mechanism that claims pure privacy for Gaussian noise, which needs a delta."""
     return rows.T @ rows / len(rows) + scale * _noise(rows, rng)
 
 
@@ -115,7 +115,7 @@ def pure_by_word(rows: Any, epsilon: float, delta: float, k: int, rng: Any, scal
 def clipped(
     rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float, q: float = 0.9
 ) -> Any:
-    """Clip rows at a quantile of their lengths, as if that length were public."""
+    """A mechanism that clips rows at a quantile of their lengths, as if it were public."""
     lengths = np.linalg.norm(rows, axis=1)
     most = np.quantile(lengths, q)
     shorter = rows * np.minimum(1.0, most / np.maximum(lengths, 1e-300))[:, None]
@@ -126,13 +126,13 @@ def clipped(
 def directions_of_clipped(
     rows: Any, epsilon: float, delta: float, k: int, rng: Any, scale: float, q: float = 0.9
 ) -> Any:
-    """Show the components of the same alone: they do not tell how large the quantile is."""
+    """The mechanism releases only the components, which do not reveal the quantile."""
     matrix = clipped.function(rows, epsilon, delta, k, rng, scale=scale, q=q)
     return np.linalg.eigh(matrix)[1][:, ::-1][:, :k]
 
 
 class HalfOfWide(HalfTheNoise):
-    """Runs where its rows are wide alone."""
+    """A mechanism that runs only on wide rows."""
 
     def limits(self, problem: Problem, budget: Budget) -> str | None:
         return super().limits(problem, budget) or (
@@ -141,22 +141,22 @@ class HalfOfWide(HalfTheNoise):
 
 
 def failed(mechanism: Any, *names: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the checks that fail of those named: not all are needed for one planted fault."""
+    """Return the named checks that fail; one planted fault does not need all checks."""
     monkeypatch.setattr("dpviz.extend.testing.CHECKS", {name: CHECKS[name] for name in names})
-    found = check_mechanism(mechanism)
-    assert len(found.findings) >= len(names)
-    for one in found.failed:
+    report = check_mechanism(mechanism)
+    assert len(report.findings) >= len(names)
+    for one in report.failed:
         assert one.seen.strip()
         assert one.mend.endswith(".")
-        assert one.check in str(found)
-        assert one.mend in str(found)
-    return sorted({one.check for one in found.failed})
+        assert one.check in str(report)
+        assert one.mend in str(report)
+    return sorted({one.check for one in report.failed})
 
 
 def test_what_keeps_the_contract_passes_every_check() -> None:
-    found = check_mechanism(Sound())
-    assert found.passed, str(found)
-    assert str(found) == f"sound: {len(CHECKS)} of {len(CHECKS)} checks pass."
+    report = check_mechanism(Sound())
+    assert report.passed, str(report)
+    assert str(report) == f"sound: {len(CHECKS)} of {len(CHECKS)} checks pass."
 
 
 FAULTS = [

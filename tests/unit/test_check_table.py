@@ -1,4 +1,4 @@
-"""What the check of a table says of each column: each rule once, and its opposite."""
+"""The check of a table reports on each column: each rule and its opposite."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ N = 60
 
 
 def checks_of(**columns: object) -> dict[str, ColumnCheck]:
-    """Return the check of a table with two plain features beside the columns given."""
+    """Return the check of a table with two plain features and the given columns."""
     rng = generator(0, "tests", "check")
     table = {"u": rng.normal(size=N), "v": rng.normal(size=N), **columns}
     lines = [",".join(table)]
@@ -98,7 +98,7 @@ def test_a_measure_is_no_identifier(what: str) -> None:
 
 
 def test_each_other_warning() -> None:
-    found = checks_of(
+    checks = checks_of(
         constant=np.full(N, 5.5),
         wide=1e4 * RNG.normal(size=N),
         sentinel=[-999 if i % 9 == 0 else round(float(50 + i % 7), 1) for i in range(N)],
@@ -108,16 +108,16 @@ def test_each_other_warning() -> None:
         void=[""] * N,
         colour=["red" if i % 2 else "blue" for i in range(N)],
     )
-    words = {name: " ".join(check.warnings) for name, check in found.items()}
+    words = {name: " ".join(check.warnings) for name, check in checks.items()}
     assert "Constant" in words["constant"]
     assert "Spreads more than" in words["wide"]
-    assert found["wide"].wide
+    assert checks["wide"].wide
     assert "7 cells hold a number such as -999" in words["sentinel"]
     assert "A date" in words["day"]
     assert "day.month" in words["monthly"]
     assert "33\u00a0% missing" in words["holes"]
     assert words["void"] == "No values."
-    assert found["colour"].use == "colour"
+    assert checks["colour"].use == "colour"
     assert words["u"] == words["v"] == ""
 
 
@@ -141,14 +141,14 @@ def test_an_identifier_is_left_out_at_every_door_and_said(door: str, tmp_path: P
             return in_batches(path, ReadOptions(**said))
         return read_table(pd.read_csv(path) if door == "frame" else path, ReadOptions(**said))
 
-    found = read()
-    assert tuple(found.columns) == ("a", "b")
-    assert any("looks like an identifier: 'patient' (--leave-out none" in n for n in found.notes)
-    kept = read(leave_out=())
-    assert tuple(kept.columns) == ("patient", "a", "b")
-    assert any("'patient' looks like an identifier" in note for note in kept.notes)
-    left = read(leave_out=("patient",))
-    assert not any("identifier" in note for note in left.notes)
+    reading = read()
+    assert tuple(reading.columns) == ("a", "b")
+    assert any("looks like an identifier: 'patient' (--leave-out none" in n for n in reading.notes)
+    whole = read(leave_out=())
+    assert tuple(whole.columns) == ("patient", "a", "b")
+    assert any("'patient' looks like an identifier" in note for note in whole.notes)
+    rest = read(leave_out=("patient",))
+    assert not any("identifier" in note for note in rest.notes)
 
 
 def test_a_command_keeps_an_identifier_where_none_is_left_out(
@@ -158,11 +158,11 @@ def test_a_command_keeps_an_identifier_where_none_is_left_out(
     rows = [f"{7_100_000 + 37 * (i // 2)},{i % 7}.5,{i % 5}.25" for i in range(N)]
     path.write_text("Hospital Number,a,b\n" + "\n".join(rows))
     for more, columns in ((), 2), (("--leave-out", "none"), 3):
-        asked = ["compare", str(path), "--mechanism", "gaussian", "--trials", "1", "--k", "1"]
-        assert main([*asked, *more, "--format", "json"]) == 0
-        said = json.loads(capsys.readouterr().out)
-        assert said["dataset"]["d"] == columns
-        assert any("identifier" in note for note in said["notes"])
+        words = ["compare", str(path), "--mechanism", "gaussian", "--trials", "1", "--k", "1"]
+        assert main([*words, *more, "--format", "json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["dataset"]["d"] == columns
+        assert any("identifier" in note for note in answer["notes"])
 
 
 def test_a_person_of_several_rows_does_not_become_a_feature_without_a_word(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -170,9 +170,9 @@ def test_a_person_of_several_rows_does_not_become_a_feature_without_a_word(tmp_p
     rng = generator(2, "tests", "visits")
     rows = [f"{84_000 + 131 * (i // 3)},{rng.normal():.3f},{rng.normal():.3f}" for i in range(N)]
     path.write_text("patient,a,b\n" + "\n".join(rows))
-    found = load(str(path))
-    assert found.columns == ("a", "b")
-    assert any("'patient'" in note for note in found.notes)
+    table = load(str(path))
+    assert table.columns == ("a", "b")
+    assert any("'patient'" in note for note in table.notes)
 
 
 def test_a_code_for_missing_is_said_on_the_command_line_too() -> None:
@@ -185,25 +185,25 @@ def test_a_code_for_missing_is_said_on_the_command_line_too() -> None:
 
 def test_what_may_name_the_person_is_found_where_it_repeats() -> None:
     visits = np.repeat(np.arange(40), 3)[:N] * 7 + 1000
-    found = checks_of(patient=visits, Fall_Nr=np.arange(N) // 2 * 3 + 10_000, plz=["01067"] * N,
+    checks = checks_of(patient=visits, Fall_Nr=np.arange(N) // 2 * 3 + 10_000, plz=["01067"] * N,
                       many=10_000 + np.arange(N) % 40 * 131, idle=np.arange(N) % 3)  # fmt: skip
-    assert found["patient"].repeats == 3
-    assert found["patient"].identifies
-    assert found["Fall_Nr"].repeats == 2
-    assert found["many"].repeats == 2  # no name, and over half of the whole numbers differ
-    assert not found["many"].identifies
-    assert found["idle"].repeats == 0
-    assert any("May name the person: up to 3 rows" in w for w in found["patient"].warnings)
+    assert checks["patient"].repeats == 3
+    assert checks["patient"].identifies
+    assert checks["Fall_Nr"].repeats == 2
+    assert checks["many"].repeats == 2  # Over half the values differ; the name gives no clue.
+    assert not checks["many"].identifies
+    assert checks["idle"].repeats == 0
+    assert any("May name the person: up to 3 rows" in w for w in checks["patient"].warnings)
 
 
 def test_twins_codes_and_an_outcome_are_named() -> None:
     same = RNG.normal(size=N)
     sex = np.arange(N) % 3
-    found = checks_of(one=same, two=same, sex=sex, Diagnose=np.arange(N) % 2)
-    assert found["one"].warnings == ()
-    assert found["two"].warnings == ("The same in every row as 'one'.",)
-    assert any("a code, or an amount?" in warning for warning in found["sex"].warnings)
-    assert any("Likely the outcome" in warning for warning in found["Diagnose"].warnings)
+    checks = checks_of(one=same, two=same, sex=sex, Diagnose=np.arange(N) % 2)
+    assert checks["one"].warnings == ()
+    assert checks["two"].warnings == ("The same in every row as 'one'.",)
+    assert any("a code, or an amount?" in warning for warning in checks["sex"].warnings)
+    assert any("Likely the outcome" in warning for warning in checks["Diagnose"].warnings)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +238,11 @@ def test_a_code_becomes_missing_cell_by_cell() -> None:
         ("a", 1, pytest.approx(-196.6), 4.0),
         ("b", 1, pytest.approx(-195.7), pytest.approx(5.125)),
     ]
-    read = raw.stated(ReadOptions(codes=[-999.0]))
-    assert read.data["a"].to_pylist() == [1, None, 4, 6, 5]
-    assert read.data["b"].to_pylist() == [2, 3.5, None, 7, 8]
-    assert [column.missing for column in read.columns] == [1, 1, 0]
-    assert read.notes[-1] == "2 cells of '-999' count as missing."
+    table = raw.stated(ReadOptions(codes=[-999.0]))
+    assert table.data["a"].to_pylist() == [1, None, 4, 6, 5]
+    assert table.data["b"].to_pylist() == [2, 3.5, None, 7, 8]
+    assert [column.missing for column in table.columns] == [1, 1, 0]
+    assert table.notes[-1] == "2 cells of '-999' count as missing."
     assert raw.stated(ReadOptions(codes=[-1.0])) is raw
 
 
@@ -252,7 +252,7 @@ def test_rows_are_cut_to_those_of_a_person() -> None:
     one = raw.to_table(ReadOptions(person="p"))
     assert one.columns == ("a", "b")
     assert "Of each person in 'p' the first row counts: 4 of 6 rows were left out." in one.notes
-    assert one.rows[:, 0].tolist() == [1, 2]  # a row of nobody never counts
+    assert one.rows[:, 0].tolist() == [1, 2]  # A row without a person's name never counts.
     two = raw.to_table(ReadOptions(person="p", rows_a_person=2))
     assert two.rows[:, 0].tolist() == [1, 2, 3]
     assert one.assumed_public == ("that no person has more than 1 row",)
@@ -262,14 +262,14 @@ def test_rows_are_cut_to_those_of_a_person() -> None:
 def test_a_budget_of_a_row_grows_for_a_person_with_several() -> None:
     row = Budget(1.0, 1e-6)
     assert group_budget(row, 1).delta == pytest.approx(1e-6)
-    grown = group_budget(row, 3)
-    assert grown.epsilon == 3.0
-    assert grown.delta == pytest.approx(1e-6 * (1 + math.e + math.e**2))
+    group = group_budget(row, 3)
+    assert group.epsilon == 3.0
+    assert group.delta == pytest.approx(1e-6 * (1 + math.e + math.e**2))
     assert group_budget(Budget(0.5), 4) == Budget(2.0, 0.0)
-    # a Gaussian release of (1, 1e-6) for a row, at three times its sensitivity, keeps the claim
+    # A release calibrated for one row at (1, 1e-6) still meets the group's claim for three rows.
     mu = mu_of(row)
-    assert delta_of(grown.epsilon, 3 * mu) <= grown.delta
-    assert delta_of(grown.epsilon, 4 * mu) > grown.delta  # the control: one row more
+    assert delta_of(group.epsilon, 3 * mu) <= group.delta
+    assert delta_of(group.epsilon, 4 * mu) > group.delta  # Control: four rows exceed the claim.
 
 
 def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
@@ -277,28 +277,30 @@ def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
     text = "q,r,x\n" + "".join(f"{q},{r},{x}\n" for q, r, x in rows)
     raw = read_raw(io.BytesIO(text.encode()), name="t.csv")
     assert raw.words(raw.columns[0]) == ("never", "often", "sometimes")
-    assert raw.words(raw.columns[1]) == ()  # two words are no scale
-    read = raw.stated(ReadOptions(levels=levels_in("no<perhaps<yes;never<rarely<sometimes<often")))
-    assert [column.kind for column in read.columns] == [
+    assert raw.words(raw.columns[1]) == ()  # Two words are too few for an ordered scale.
+    raw_table = raw.stated(
+        ReadOptions(levels=levels_in("no<perhaps<yes;never<rarely<sometimes<often"))
+    )
+    assert [column.kind for column in raw_table.columns] == [
         Kind.NUMERIC, Kind.CATEGORICAL, Kind.NUMERIC
     ]  # fmt: skip
-    table = read.to_table(ReadOptions(missing="drop"))
-    assert table.rows[:, 0].tolist() == [1, 4, 3]  # a gap stays one
+    table = raw_table.to_table(ReadOptions(missing="drop"))
+    assert table.rows[:, 0].tolist() == [1, 4, 3]  # Rows with missing values are left out.
     assert any("became numbers from 1 in 'q'" in note for note in table.notes)
     lacking = ReadOptions(levels=levels_in("never<sometimes<always"))
-    assert raw.stated(lacking) is raw  # it lacks a word of the column
+    assert raw.stated(lacking) is raw  # The column has a word that these levels lack.
     for wrong in ("a<b", "a<b<a", "a<b<", "<".join("abcdefgh")):
-        with pytest.raises(InvalidSetting, match="3 to 7 words from the least to the most"):
+        with pytest.raises(InvalidSetting, match="3 to 7 words from lowest to highest"):
             Settings(levels=wrong)
-    stated = Settings(levels="never<sometimes<often")
-    assert stated.to_query(Settings()) == {"levels": "never<sometimes<often"}
+    settings = Settings(levels="never<sometimes<often")
+    assert settings.to_query(Settings()) == {"levels": "never<sometimes<often"}
 
 
 @pytest.mark.parametrize(
     ("column", "asks"),
     [
         ({}, (False, False, False)),
-        ({"code": -999.0}, (True, True, True)),  # at (person, used): neither, person, used
+        ({"code": -999.0}, (True, True, True)),
         ({"repeats": 3}, (True, False, True)),
         ({"repeats": 1}, (False, False, False)),
         ({"exposes": "names"}, (False, False, True)),
@@ -307,9 +309,9 @@ def test_answers_in_words_become_numbers_in_the_order_stated() -> None:
 def test_what_is_answered_or_left_out_is_not_asked_again(
     column: dict[str, Any], asks: tuple[bool, ...]
 ) -> None:
-    found = ColumnCheck("a", Kind.NUMERIC, 0, "feature", **column)
+    check = ColumnCheck("a", Kind.NUMERIC, 0, "feature", **column)
     settings = ((False, False), (True, False), (False, True))
-    assert tuple(found.asks(person=p, used=u) for p, u in settings) == asks
+    assert tuple(check.asks(person=p, used=u) for p, u in settings) == asks
 
 
 @pytest.mark.parametrize(
@@ -319,14 +321,14 @@ def test_what_is_answered_or_left_out_is_not_asked_again(
         ({"sehr gut", "gut", "schlecht"}, "schlecht|gut|sehr gut"),
         ({"agree", "neutral", "strongly disagree"}, "strongly disagree|neutral|agree"),
         ({"nie", "immer", "selten", "oft"}, "nie selten oft immer"),
-        ({"ward a", "ward b", "ward c"}, ""),  # nobody orders them alike
+        ({"ward a", "ward b", "ward c"}, ""),  # These words have no common order.
         ({"never", "often", "red"}, ""),
         ((), ""),
     ],
 )
 def test_scales_that_everybody_knows_have_their_order(words: set[str], order: str) -> None:
-    wanted = tuple(order.split("|" if "|" in order else None))
-    assert in_order(words) == wanted
+    scale = tuple(order.split("|" if "|" in order else None))
+    assert in_order(words) == scale
 
 
 def test_the_known_scales_are_scales() -> None:

@@ -1,4 +1,4 @@
-"""Two slips in public code: what they publish, and the law that they lead to."""
+"""Two errors in public code: the published law, and the law that results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dpviz.auditing.finds import (
 
 def test_the_moments_by_another_quadrature() -> None:
     def moment(power: float) -> float:
-        b = (-13 + math.sqrt(13**2 + 64)) / 2  # 1/b + 2/(b + 16) = 1 is b^2 + 13 b - 16 = 0
+        b = (-13 + math.sqrt(13**2 + 64)) / 2  # This b solves 1/b + 2/(b + 16) = 1.
 
         def density(z: float) -> float:
             outside = 1 - z * z

@@ -1,4 +1,4 @@
-"""The command line: what it prints is a promise, and what it refuses is one line."""
+"""The command line: its output format is a promise, and each refusal is one line."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dpviz.core.seeding import Draws
 from dpviz.mechanisms import all_mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
-SECRET = 7316.4859  # a cell that no message may show
+SECRET = 7316.4859  # No error message may show the number in this cell.
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     assert main(words) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    # Strict JSON: no NaN, no Infinity.
-    return json.loads(captured.out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
+    output = capsys.readouterr()
+    assert output.err == ""
+    # Accept only strict JSON: NaN and Infinity are errors.
+    return json.loads(output.out, parse_constant=lambda name: pytest.fail(f"{name} in JSON"))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-# What is printed -----------------------------------------------------------------------------
+# Printed output ------------------------------------------------------------------------------
 
 
 def test_a_command_without_its_words_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,12 +56,12 @@ def test_set_is_short_for_a_variant(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["mechanism"] for row in short["results"]] == ["ppca[sweeps=3]"]
 
 
-# What is refused -----------------------------------------------------------------------------
+# Refused input -------------------------------------------------------------------------------
 
 SUBSPACES = [key for key, cls in all_mechanisms().items() if cls.info.release == "subspace"]
 NEEDS_DELTA = [key for key, c in all_mechanisms().items() if c.info.guarantee == "approximate"]
 
-# Options, then what the line must hold: the option, the range, what was given.
+# Options, and the words that the message must contain: the option, allowed and given values.
 BAD: list[tuple[str, tuple[str, ...]]] = [
     *((f"iris --k 4 --mechanism {key}", (f"--mechanism {key}", "k from 1 to 3", "got 4"))
       for key in SUBSPACES),
@@ -110,16 +110,16 @@ def test_bad_input_is_one_line(
 ) -> None:
     try:
         status: object = main(["compare", *words.split()])
-    except SystemExit as stopped:  # argparse's own way
+    except SystemExit as stopped:  # argparse raises SystemExit for wrong options.
         status = stopped.code
-    captured = capsys.readouterr()
+    output = capsys.readouterr()
     assert status == 2
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert captured.err.startswith("dpviz: ")
-    assert "Traceback" not in captured.err
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    assert output.err.startswith("dpviz: ")
+    assert "Traceback" not in output.err
     for part in parts:
-        assert part in captured.err
+        assert part in output.err
 
 
 @pytest.mark.parametrize("flag", ["--out", "--save"])
@@ -132,7 +132,7 @@ def test_a_file_in_no_folder_is_refused_before_any_work(
     monkeypatch.setattr(Draws, "trials", drawn)
     words = ["sweep", "iris", "--over", "k", "--values", "1", "--mechanism", "gaussian"]
     assert main([*words, flag, str(tmp_path / "nowhere" / "file.csv")]) == 2
-    assert "in a folder that" in capsys.readouterr().err
+    assert "folder that exists" in capsys.readouterr().err
 
 
 def test_a_run_that_found_a_fault_ends_with_another_status(tmp_path: Path) -> None:
@@ -161,14 +161,14 @@ def test_no_message_shows_a_cell_or_a_statistic(
     assert main(["compare", str(table), *words.split()]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    given = set(re.findall(r"\d+(?:\.\d+)?", words))
+    numbers = set(re.findall(r"\d+(?:\.\d+)?", words))
     rows = np.loadtxt(table, delimiter=",", skiprows=1)
-    centred = rows - rows.mean(axis=0)
-    longest = np.linalg.norm(centred, axis=1).max()
+    deviations = rows - rows.mean(axis=0)
+    longest = np.linalg.norm(deviations, axis=1).max()
     forbidden = [*rows.ravel(), *rows.mean(axis=0), longest, *np.linalg.svd(rows)[1]]
-    shown = {text for text in re.findall(r"\d+\.\d+", message) if text not in given}
+    decimals = {text for text in re.findall(r"\d+\.\d+", message) if text not in numbers}
     for value in forbidden:
-        assert not any(text in (f"{abs(value):.4g}", repr(abs(float(value)))) for text in shown)
+        assert not any(text in (f"{abs(value):.4g}", repr(abs(float(value)))) for text in decimals)
     assert str(SECRET) not in message
 
 
@@ -180,7 +180,7 @@ def test_a_bad_cell_is_named_by_its_place_only(
     assert main(["compare", str(path)]) == 2
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    assert "4" in message  # the line
+    assert "4" in message  # The message contains the number of the faulty line.
     assert "secret-cell" not in message
 
 
@@ -202,8 +202,8 @@ def test_bugs_stay_loud(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_class_that_cannot_start_tells_nobody_an_address(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        assert main(["class", "--port", str(taken.getsockname()[1])]) == 2
-    monkeypatch.setitem(sys.modules, "streamlit", None)  # the extra app is not there
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert main(["class", "--port", str(server.getsockname()[1])]) == 2
+    monkeypatch.setitem(sys.modules, "streamlit", None)  # This imitates a missing Streamlit.
     assert main(["class", "--port", "8600"]) == 2
     assert capsys.readouterr().out == ""

@@ -1,4 +1,4 @@
-"""A command imports its own file and no other's, and every command is listed with its file."""
+"""A command imports only its own file, and every command is listed with its file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def commands_of(parser: object) -> set[str]:
 
 
 def test_each_file_adds_the_commands_it_is_listed_with() -> None:
-    listed = [command for added in cli._FILES.values() for command in added]
-    assert len(set(listed)) == len(listed)
-    assert commands_of(cli.build_parser()) == {*listed, *cli.questions()}
-    for added in cli._FILES.values():
-        for command in added:
-            assert commands_of(cli.build_parser(command)) == set(added)
+    commands = [command for added in cli._FILES.values() for command in added]
+    assert len(set(commands)) == len(commands)
+    assert commands_of(cli.build_parser()) == {*commands, *cli.questions()}
+    for names in cli._FILES.values():
+        for command in names:
+            assert commands_of(cli.build_parser(command)) == set(names)
     folder = Path(cli.__file__).parent
     with_add = {
         path.stem

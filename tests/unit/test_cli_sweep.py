@@ -18,7 +18,7 @@ BASE = ["--trials", "2", "--mechanism", "gaussian", "--mechanism", "laplace", "-
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep finished cells of these tests out of the user's folder."""
+    """Store finished results of these tests outside the user's folder."""
     monkeypatch.setattr(store, "default_folder", lambda: tmp_path / "cells")
     return tmp_path
 
@@ -36,13 +36,13 @@ def test_a_table_is_written_and_a_second_run_reuses_it(
     table = pd.read_csv(out)
     assert tuple(table.columns) == TABLE_COLUMNS
     assert len(table) == 3 * 2 * 2 * len(offered(picture=False)) * 2
-    shown = capsys.readouterr()
-    assert shown.out.endswith(f"\n{len(table)} rows in {out}: 12 of 12 cells\n")
-    assert shown.err == ""
+    output = capsys.readouterr()
+    assert output.out.endswith(f"\n{len(table)} rows in {out}: 12 of 12 cells\n")
+    assert output.err == ""
     again = home / "b.csv"
     assert run(*words, "--out", str(again)) == 0
     assert again.read_bytes() == out.read_bytes()
-    assert "12 of them from the cache" in capsys.readouterr().out
+    assert "including 12 from the cache" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_table_is_written_and_a_second_run_reuses_it(
         ("--over epsilon --values -1", "got '-1'"),
         ("--over k --values 9", "--values (of k) must be a whole number from 1 to 4; got '9'"),
         ("--over n --values 1", "--values (of n) must be a whole number from 2"),
-        ("--over epsilon --values 1 --over k", "--values must be given once for each --over"),
+        ("--over epsilon --values 1 --over k", "--values must be given as often as --over"),
         ("--over epsilon --values 1 --workers x", "--workers must be a whole number from 1"),
         ("--over epsilon --values 1 --workers 0", "--workers must be a whole number from 1"),
         ("--over epsilon --values 1 --scheduler x://y", "--scheduler must be the address of a"),
@@ -61,19 +61,19 @@ def test_a_table_is_written_and_a_second_run_reuses_it(
             "--over delta --values 0 --mechanism sulq",
             "--mechanism sulq cannot run: it needs",
         ),
-        ("--over row_bound --values 1 --domain box", "varied on a ball"),
+        ("--over row_bound --values 1 --domain box", "varied only if the domain is ball"),
         ("--over epsilon --values 1 --out a.txt", "--out must be a path that ends in .csv"),
-        ("--over epsilon --values 1 --out no/a.csv", "--out must be in a folder that is there"),
+        ("--over epsilon --values 1 --out no/a.csv", "--out must be a file in a writable folder"),
     ],
 )
 def test_bad_input_is_one_line(
     words: str, message: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("--out", str(home / "a.csv"), *words.split()) == 2
-    shown = capsys.readouterr()
-    assert shown.err.startswith("dpviz: ")
-    assert shown.err.count("\n") == 1
-    assert message in shown.err
+    output = capsys.readouterr()
+    assert output.err.startswith("dpviz: ")
+    assert output.err.count("\n") == 1
+    assert message in output.err
     assert not (home / "a.csv").exists()
 
 
@@ -88,14 +88,14 @@ def test_an_interruption_says_what_is_kept(
             raise KeyboardInterrupt
 
     words = ["--over", "epsilon", "--values", "1,2,3", "--out", str(home / "a.csv")]
-    with monkeypatch.context() as patched:
-        patched.setattr(terminal.Line, "show", interrupt)
+    with monkeypatch.context() as context:
+        context.setattr(terminal.Line, "show", interrupt)
         assert run(*words) == 130
         assert capsys.readouterr().err == (
-            "dpviz: interrupted after 2 of 6 cells; the same command goes on from there\n"
+            "dpviz: interrupted after 2 of 6 cells; the same command continues the run\n"
         )
         assert run(*words, "--cache", "none") == 130
-        assert "nothing is kept without --cache" in capsys.readouterr().err
+        assert "no result is saved without --cache" in capsys.readouterr().err
     assert not (home / "a.csv").exists()
     assert run(*words) == 0
-    assert "6 of 6 cells, 2 of them from the cache" in capsys.readouterr().out
+    assert "6 of 6 cells, including 2 from the cache" in capsys.readouterr().out

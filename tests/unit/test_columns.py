@@ -1,4 +1,4 @@
-"""A column is declared once: in a test, on one answer, and then seen wherever its table is."""
+"""A column declared once, in a test on one answer, appears wherever its table does."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ def test_a_column_of_one_line_is_seen_everywhere(
         "runs", "Runs made", lambda side: len(side.result.angles), type=int, help="Of it."
     )
     monkeypatch.setattr(Compared, "columns", (*Compared.columns, column))
-    found = dpviz.compare("iris", mechanisms="gaussian", k=2, trials=3)
-    assert found.table()["runs"].tolist() == [3]
-    assert found.data()["results"][0]["runs"] == 3
+    comparison = dpviz.compare("iris", mechanisms="gaussian", k=2, trials=3)
+    assert comparison.table()["runs"].tolist() == [3]
+    assert comparison.data()["results"][0]["runs"] == 3
     shape = json.loads(payload.answers())["$defs"]["Compared"]["properties"]["results"]["items"]
     assert shape["properties"]["runs"] == {"type": "integer", "description": "Of it."}
     assert "runs" in shape["required"]
-    head, row = found.printed().splitlines()[-2:]
+    head, row = comparison.printed().splitlines()[-2:]
     assert row.split()[head.split().index("runs")] == "3"
-    found.write(tmp_path / "table.csv")
+    comparison.write(tmp_path / "table.csv")
     assert pd.read_csv(tmp_path / "table.csv")["runs"].tolist() == [3]
-    found.paper(tmp_path / "paper")
+    comparison.paper(tmp_path / "paper")
     lines = (tmp_path / "paper" / "table.tex").read_text(encoding="utf-8").splitlines()
     head, row = (next(line for line in lines if word in line) for word in ("Claim", "Gaussian"))
     assert row.split(" & ")[head.split(" & ").index("Runs made")] == "$3$"
-    grid, shown = parts.grid(found.all_columns(), found.results)
-    assert (grid["runs"].tolist(), shown["runs"]["label"]) == ([3], "Runs made")
-    assert shown["projection_distance"]["label"] == "Projection distance ↓"
+    grid, columns = parts.grid(comparison.all_columns(), comparison.results)
+    assert (grid["runs"].tolist(), columns["runs"]["label"]) == ([3], "Runs made")
+    assert columns["projection_distance"]["label"] == "Projection distance ↓"
 
 
 FILES = {"Filed", "Released", "Draft", "Reproduced", "Swept", "Verified"}
-"""Answers that are a file of their own, or whose table is long: their columns are its."""
+"""Answers that have a file of their own, or a long table whose columns they declare."""
 
 
 def test_every_answer_is_a_dataclass_with_columns() -> None:
@@ -56,6 +56,6 @@ def test_every_answer_is_a_dataclass_with_columns() -> None:
 
 
 def test_a_number_that_no_mechanism_has_leaves_a_column_of_numbers() -> None:
-    found = dpviz.least("iris", recovery=0.9, k=1, mechanisms="gaussian", most_draws=16)
-    assert found.table()["predicted"].dtype == float
-    assert found.data()["answers"][0]["predicted"] is None
+    answer = dpviz.least("iris", recovery=0.9, k=1, mechanisms="gaussian", most_draws=16)
+    assert answer.table()["predicted"].dtype == float
+    assert answer.data()["answers"][0]["predicted"] is None

@@ -1,4 +1,4 @@
-"""CSV files keep other people's text as text: no cell is a formula, and all of it comes back."""
+"""CSV files keep foreign text as text: no cell is a formula, and every cell reads back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FORMULAS = (
 
 
 def is_run(cell: str) -> bool:
-    """Return whether a spreadsheet may run a cell: what it skips first is skipped here too."""
+    """Return whether a spreadsheet may run a cell, after skipping characters at its start."""
     return cell.strip("\t\r\n ")[:1] in set("=+-@＝＋－＠") and bool(cell.strip())
 
 
@@ -52,18 +52,18 @@ def test_no_cell_of_a_file_is_run_and_all_come_back(cells: list[str], name: str)
     assert not any(is_run(row[0]) for row in [header, *rows] if row)
     assert unguarded(header[0]) == name
     assert [unguarded(row[0]) for row in rows] == cells
-    assert [float(row[1]) for row in rows] == table["value"].tolist()  # a number keeps its sign
+    assert [float(row[1]) for row in rows] == table["value"].tolist()
 
 
 def test_pandas_alone_would_write_a_formula() -> None:
-    """The control: what every file went through before."""
+    """Control: without the guard, pandas writes a formula."""
     assert is_run(pd.DataFrame({"a": ["=1+1"]}).to_csv(index=False).splitlines()[1])
 
 
 @pytest.mark.slow
 def test_every_csv_goes_this_way() -> None:
     writes = {"to_csv", "write_csv", "to_excel"}
-    found = [
+    places = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for folder in ("dpviz", "pages")
         for path in sorted((ROOT / folder).rglob("*.py"))
@@ -71,7 +71,7 @@ def test_every_csv_goes_this_way() -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute) and node.attr in writes
     ]
-    assert {line.partition(":")[0] for line in found} == {"dpviz/core/files.py"}
+    assert {line.partition(":")[0] for line in places} == {"dpviz/core/files.py"}
 
 
 def test_a_sweep_keeps_the_name_of_a_file_as_text(tmp_path: Path) -> None:

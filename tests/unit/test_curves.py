@@ -1,4 +1,4 @@
-"""Curves along one axis, and what is drawn over them."""
+"""Curves along one axis, and the lines and marks over them."""
 
 from __future__ import annotations
 
@@ -36,31 +36,31 @@ def wine() -> Prepared:
 def points(
     rows: Prepared, axis: str, values: list[object], settings: Settings = SETTINGS
 ) -> list[curves.CurvePoint]:
-    found = []
+    curve = []
     for value in values:
         here = axes.settings_at(settings, axis, value)
-        measured = axes.rows_at(rows, axis, value, SETTINGS.seed)
+        table = axes.rows_at(rows, axis, value, SETTINGS.seed)
         for mechanism in MECHANISMS:
-            cell = cell_at(measured, here, mechanism, range(SETTINGS.trials))
+            cell = cell_at(table, here, mechanism, range(SETTINGS.trials))
             assert isinstance(cell, Cell)
-            result = run_cell(cell, measured)
-            found.append(point_at(rows, measured, here, axis, value, result))
-    return found
+            result = run_cell(cell, table)
+            curve.append(point_at(rows, table, here, axis, value, result))
+    return curve
 
 
 def test_the_davis_kahan_bound_holds_for_the_draws_it_speaks_of(wine: Prepared) -> None:
-    # One component: the gap after the second is too small for the theorem.
-    found = points(wine, "epsilon", [0.1, 30.0, 100.0], replace(SETTINGS, k=1))
+    # Use one component, because the eigengap after two is too small for the theorem's bound.
+    curve = points(wine, "epsilon", [0.1, 30.0, 100.0], replace(SETTINGS, k=1))
     for metric in ("projection_distance", "largest_angle"):
-        bound = curves.bound_table(found, metric)
+        bound = curves.bound_table(curve, metric)
         assert set(bound["mechanism"]) == {"gaussian", "wishart_difference"}
-        assert 0.1 not in set(bound["x"])  # the noise is larger than half the gap
+        assert 0.1 not in set(bound["x"])  # At 0.1, noise exceeds half the eigengap.
         for row in bound.itertuples():
-            (point,) = [p for p in found if p.x == row.x and p.mechanism == row.mechanism]
+            (point,) = [p for p in curve if p.x == row.x and p.mechanism == row.mechanism]
             within = np.quantile(point.metrics["noise_spectral"], 0.975)
-            kept = point.metrics["noise_spectral"] <= within
-            assert (point.metrics[metric][kept] <= row.value).all()
-    assert curves.bound_table(found, "captured_share").empty
+            inside = point.metrics["noise_spectral"] <= within
+            assert (point.metrics[metric][inside] <= row.value).all()
+    assert curves.bound_table(curve, "captured_share").empty
 
 
 def test_scalings_have_the_stated_slopes(wine: Prepared) -> None:
@@ -80,9 +80,9 @@ def test_scalings_have_the_stated_slopes(wine: Prepared) -> None:
 )  # fmt: skip
 def test_a_bad_plan_is_one_sentence(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", text]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "Traceback" not in said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "Traceback" not in message
 
 
 def test_a_bad_file_names_the_line_and_not_the_value(tmp_path: Path) -> None:
@@ -101,8 +101,8 @@ def test_a_bad_file_names_the_line_and_not_the_value(tmp_path: Path) -> None:
 def test_a_curve_is_dashed_and_hollow_where_its_claim_fails() -> None:
     verdicts = ["holds", "holds", "out_of_scope"]
     curve = pd.DataFrame({"x": [1.0, 10.0, 100.0], "verdict": verdicts})
-    drawn = [(list(part["x"]), dash) for part, dash in stretches(curve, "solid")]
-    assert drawn == [([1.0, 10.0], "solid"), ([10.0, 100.0], "dash")]
+    parts = [(list(part["x"]), dash) for part, dash in stretches(curve, "solid")]
+    assert parts == [([1.0, 10.0], "solid"), ([10.0, 100.0], "dash")]
     assert symbols(verdicts, "circle") == ["circle", "circle", "circle-open"]
 
 

@@ -1,4 +1,4 @@
-"""The command line as people use it every day: a first look, hints, pipes, defaults, completion."""
+"""The command line in daily use: a first look, hints, pipes, defaults, completion."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         status = main(words)
     except SystemExit as ended:
         status = int(str(ended.code))
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert status == 2
-    assert said.count("\n") == 1
-    return said
+    assert message.count("\n") == 1
+    return message
 
 
 # Hints ---------------------------------------------------------------------------------------
@@ -62,15 +62,15 @@ def test_every_answer_comes_in_four_formats(capsys: pytest.CaptureFixture[str]) 
     whole = json.loads(printed(capsys, *words, "json"))
     assert table["mechanism"].tolist() == [row["mechanism"] for row in rows] == ["gaussian"]
     assert rows[0]["recovery"] == whole["results"][0]["metrics"]["recovery"]["mean"]
-    listed = printed(capsys, "mechanisms", "--format", "csv")
-    assert listed.startswith("key,label,")
+    listing = printed(capsys, "mechanisms", "--format", "csv")
+    assert listing.startswith("key,label,")
 
 
 def test_a_sweep_without_a_file_is_piped(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sweep", "iris", "--over", "epsilon", "--values", "1,2", *QUICK, "--cache", "none"]
     assert main(words) == 0
-    said = capsys.readouterr()
-    assert set(pd.read_csv(io.StringIO(said.out))["epsilon"]) == {1, 2}
+    output = capsys.readouterr()
+    assert set(pd.read_csv(io.StringIO(output.out))["epsilon"]) == {1, 2}
     assert main([*words, "--format", "jsonl"]) == 0
     assert {json.loads(line)["epsilon"] for line in capsys.readouterr().out.splitlines()} == {1, 2}
 
@@ -85,8 +85,8 @@ def test_a_table_comes_by_stdin(warm: Path) -> None:
         for words in (["compare", "-"], ["-"])
     ]  # fmt: skip
     assert answers[0] == answers[1]
-    found = json.loads(answers[0])
-    assert (found["dataset"]["n"], found["dataset"]["d"]) == (60, 3)
+    answer = json.loads(answers[0])
+    assert (answer["dataset"]["n"], answer["dataset"]["d"]) == (60, 3)
 
 
 def test_defaults_come_from_the_folder_and_are_told(
@@ -96,11 +96,11 @@ def test_defaults_come_from_the_folder_and_are_told(
     path = Path("dpviz.toml")
     path.write_text('epsilon = 0.5\nmechanisms = ["gaussian", "laplace"]\ntrials = 2\n')
     assert main(["compare", "iris", "--trials", "3", "--format", "json"]) == 0
-    said = capsys.readouterr()
-    settings = json.loads(said.out)["settings"]
-    assert (settings["epsilon"], settings["trials"]) == (0.5, 3)  # what is typed comes first
+    output = capsys.readouterr()
+    settings = json.loads(output.out)["settings"]
+    assert (settings["epsilon"], settings["trials"]) == (0.5, 3)
     assert settings["mechanisms"] == ["gaussian", "laplace"]
-    assert said.err == "dpviz: from dpviz.toml: epsilon, mechanisms\n"
+    assert output.err == "dpviz: from dpviz.toml: epsilon, mechanisms\n"
     path.write_text("epsilom = 0.5\n")
     assert "(did you mean epsilon?)" in refused(capsys, "compare", "iris")
     path.write_text("epsilon 0.5\n")

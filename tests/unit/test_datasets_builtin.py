@@ -73,15 +73,15 @@ def test_the_class_of_the_lessons_is_one_of_the_school() -> None:
     assert table.columns[: len(names)] == names
     np.testing.assert_array_equal(table.rows[: len(rows), : len(names)], rows)
     assert set(table.labels[: len(rows)]) == {"middle"}
-    # What nobody said of the class follows the law of the school given what is known of it: that
-    # of its own age, less what the known columns explain. Five standard errors of a mean of thirty.
+    # Given the known columns, a class follows the law of its age in school, minus the part that
+    # these columns explain. Allow five standard errors of a mean of thirty pupils.
     others = table.rows[PUPILS:][table.labels[PUPILS:] == "middle"]
-    known = np.column_stack([np.ones(len(others)), others[:, : len(names)]])
-    fitted, *_ = np.linalg.lstsq(known, others[:, len(names) :], rcond=None)
-    left = others[:, len(names) :] - known @ fitted
-    mine = np.column_stack([np.ones(len(rows)), rows]) @ fitted
+    design = np.column_stack([np.ones(len(others)), others[:, : len(names)]])
+    slopes, *_ = np.linalg.lstsq(design, others[:, len(names) :], rcond=None)
+    residuals = others[:, len(names) :] - design @ slopes
+    mine = np.column_stack([np.ones(len(rows)), rows]) @ slopes
     gap = (table.rows[: len(rows), len(names) :] - mine).mean(axis=0)
-    error = left.std(axis=0) * np.sqrt(1 / len(rows) + known.shape[1] / len(others))
+    error = residuals.std(axis=0) * np.sqrt(1 / len(rows) + design.shape[1] / len(others))
     assert (np.abs(gap) < 5 * error).all()
     assert not (
         np.abs(table.rows[: len(rows), len(names) :].mean(axis=0) + 1 - mine.mean(axis=0))
@@ -105,18 +105,18 @@ def test_diabetes_says_that_it_was_standardised_with_its_own_data() -> None:
 
 def test_load_takes_a_key_and_checks_the_label() -> None:
     assert load("wine", ReadOptions(label="cultivar")).label_name == "cultivar"
-    moved = load("wine", ReadOptions(label="alcohol"))
+    wine = load("wine", ReadOptions(label="alcohol"))
     whole = load_builtin("wine")
-    assert moved.rows.shape == (178, 12)
-    assert "alcohol" not in moved.columns
-    assert (moved.labels == whole.rows[:, 0]).all()
+    assert wine.rows.shape == (178, 12)
+    assert "alcohol" not in wine.columns
+    assert (wine.labels == whole.rows[:, 0]).all()
     assert load("digits", ReadOptions(label="pixel_0_1")).bounds.shape == (63, 2)
     with pytest.raises(InvalidTable, match=r"^label must be a column of wine.*got 'price'\.$"):
         load("wine", ReadOptions(label="price"))
 
 
 def _largest_z(rows: NDArray[np.float64], eigenvalues: NDArray[np.float64]) -> float:
-    """Return the largest z-score among the whitened second moment's entries.
+    """Return the largest z-score among the entries of the whitened second moment.
 
     For z standard normal, mean(z_i z_j) over n rows has mean 1(i = j) and
     variance (1 + 1(i = j)) / n.
@@ -128,23 +128,23 @@ def _largest_z(rows: NDArray[np.float64], eigenvalues: NDArray[np.float64]) -> f
 
 
 def test_spiked_has_the_published_spectrum() -> None:
-    # 55 scores, each |z| > 7.5 with probability 6.4e-14 in the normal limit; n = 200,000 keeps
-    # the chi-squared diagonal within a few times that: false alarm below 1e-9
+    # There are 55 scores. In the normal limit each exceeds 7.5 with probability 6.4e-14. At n =
+    # 200,000 the chi-squared diagonal raises this only a few times, so a false alarm is below 1e-9.
     values = np.array(SPIKED_EIGENVALUES)
     assert values.sum() == pytest.approx(0.909)
     rows = spiked_rows(200_000, generator(1, "test", "spiked"))
     assert _largest_z(rows, values) < 7.5
-    # negative controls: one eigenvalue 3 % off, and two axes turned by half a degree
+    # Controls: the test detects one eigenvalue that is 3 % off, and two axes turned by 0.5 degrees.
     wrong = values.copy()
     wrong[4] *= 1.03
     assert _largest_z(rows, wrong) > 7.5
-    turned = rows.copy()
-    turned[:, 0] += np.deg2rad(0.5) * rows[:, 1] * 5
-    assert _largest_z(turned, values) > 7.5
+    rotation = rows.copy()
+    rotation[:, 0] += np.deg2rad(0.5) * rows[:, 1] * 5
+    assert _largest_z(rotation, values) > 7.5
 
 
 def _waveform_z(rows: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
-    """Return the largest z-score of class means against the exact ones.
+    """Return the largest z-score of class means against the exact means.
 
     Given the class, the mean is (a + b) / 2 and the variance of feature j is
     (a_j - b_j)^2 / 12 + 1.
@@ -157,7 +157,7 @@ def _waveform_z(rows: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
         variance = (bases[a] - bases[b]) ** 2 / 12 + 1
         z = (mine.mean(axis=0) - mean) / np.sqrt(variance / len(mine))
         second = ((mine - mean) ** 2).mean(axis=0) - variance
-        # var((x - mean)^2) = mu4 - variance^2, with mu4 of a uniform plus a normal
+        # The variance of (x - mean)^2 is mu4 - variance^2; x is a uniform plus a normal variable.
         w = (bases[a] - bases[b]) ** 2
         mu4 = w**2 / 80 + 6 * w / 12 + 3
         z2 = second / np.sqrt((mu4 - variance**2) / len(mine))
@@ -166,14 +166,14 @@ def _waveform_z(rows: NDArray[np.float64], classes: NDArray[np.int64]) -> float:
 
 
 def test_waveform_follows_breimans_law() -> None:
-    # 126 scores below 7.5: false alarm 126 x 6.4e-14 < 1e-9 in the normal limit, at n = 100,000
+    # In the limit of large n, one of 126 scores exceeds 7.5 with probability 126 x 6.4e-14 < 1e-9.
     bases = waveform_bases()
     assert bases.shape == (3, 21)
     assert (bases.max(axis=1) == 6).all()
     assert (bases.argmax(axis=1) + 1).tolist() == [11, 15, 7]
     rows, classes = waveform_rows(100_000, generator(1, "test", "waveform"))
     assert _waveform_z(rows, classes) < 7.5
-    # negative controls: two classes swapped, noise 5 % too large
+    # Controls: the test detects two swapped classes, and noise that is 5 % too large.
     assert _waveform_z(rows, np.array([1, 0, 2])[classes]) > 7.5
     extra = generator(2, "test", "waveform").standard_normal(rows.shape)
     assert _waveform_z(rows + np.sqrt(1.05**2 - 1) * extra, classes) > 7.5
@@ -184,36 +184,36 @@ def test_waveform40_is_waveform_with_noise_beside_it() -> None:
     assert (noisy.rows[:, :21] == plain.rows).all()
     assert noisy.columns[21:] == tuple(f"noise {j}" for j in range(1, 20))
     assert (noisy.labels == plain.labels).all()
-    # 190 scores at n = 5,000: |z| > 8 has probability 1.2e-15 each in the normal limit, and the
-    # skewness 2.8 / sqrt(n) of the diagonal raises it by about exp(0.04 * 8^3 / 6) = 30
+    # In the normal limit, each of 190 scores exceeds 8 with chance 1.2e-15. At n = 5,000, the
+    # diagonal's skewness 2.8 / sqrt(n) raises this about exp(0.04 * 8^3 / 6) = 30 times.
     assert _largest_z(noisy.rows[:, 21:], np.ones(19)) < 8
 
 
 @pytest.mark.skipif("DPVIZ_DATA" not in os.environ, reason="DPVIZ_DATA names no folder")
 def test_waveform_agrees_with_the_published_sample() -> None:
-    """The published file's class means are this generator's, up to the order of classes."""
+    """The published file's class means equal the generator's, up to the order of classes."""
     path = Path(os.environ["DPVIZ_DATA"]) / "waveform" / "waveform.data"
     rows = np.genfromtxt(path, delimiter=",", invalid_raise=True)
     classes = rows[:, -1].astype(int)
     bases = waveform_bases()
     exact = np.array([(bases[a] + bases[b]) / 2 for a, b in WAVEFORM_PAIRS])
-    matched = set()
+    matches = set()
     for c in range(3):
         mean = np.nanmean(rows[classes == c, :-1], axis=0)
-        # standard deviation of a feature is at most sqrt(36 / 12 + 1) = 2; 7 of them over sqrt n
+        # A feature's std is at most sqrt(36 / 12 + 1) = 2. Allow 7 standard errors of its mean.
         near = np.abs(exact - mean).max(axis=1) < 7 * 2 / np.sqrt(np.sum(classes == c))
         assert near.sum() == 1
-        matched.add(int(near.argmax()))
-    assert matched == {0, 1, 2}
+        matches.add(int(near.argmax()))
+    assert matches == {0, 1, 2}
 
 
 def test_example_file_is_what_the_generator_writes() -> None:
-    written = (DATA / "example.csv").read_bytes()
-    assert written == example_csv().encode()
+    content = (DATA / "example.csv").read_bytes()
+    assert content == example_csv().encode()
     readme = (DATA / "README.md").read_text()
-    found = re.search(r"`example.csv`: `([0-9a-f]{64})`", readme)
-    assert found is not None
-    assert found.group(1) == hashlib.sha256(written).hexdigest()
+    match = re.search(r"`example.csv`: `([0-9a-f]{64})`", readme)
+    assert match is not None
+    assert match.group(1) == hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.parametrize("found", [True, False], ids=["its file", "its function"])

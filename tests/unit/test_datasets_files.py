@@ -1,4 +1,4 @@
-"""Files: each format read, each bad input one sentence, and never a cell in a message."""
+"""Files: each format is read, each bad input gives one sentence, no message shows a cell."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def sentence_of(text: str | bytes, name: str = "t.csv", **options: Any) -> str:
     message = str(caught.value)
     assert message.endswith(".")
     assert "\n" not in message
-    assert ". " not in message.rstrip(".")  # one sentence
+    assert ". " not in message.rstrip(".")  # The message must be one sentence.
     assert len(message) < 400
-    for planted in (PLANTED_NUMBER, "31337", PLANTED_TEXT):
-        assert planted not in message
+    for secret in (PLANTED_NUMBER, "31337", PLANTED_TEXT):
+        assert secret not in message
     return message
 
 
@@ -99,8 +99,8 @@ def test_quoted_cells_may_hold_delimiters_and_line_breaks() -> None:
 def test_gzip_is_known_by_its_bytes() -> None:
     table = table_of(gzip.compress(b"a,b\n1.5,2\n3,4\n5,6.5\n", mtime=0), name="t.csv")
     assert (table.rows == NUMBERS).all()
-    packed = gzip.compress(b"a b\n1.5  2\n3 4\n", mtime=0) + gzip.compress(b"5   6.5\n", mtime=0)
-    assert (table_of(packed).rows == NUMBERS).all()
+    packet = gzip.compress(b"a b\n1.5  2\n3 4\n", mtime=0) + gzip.compress(b"5   6.5\n", mtime=0)
+    assert (table_of(packet).rows == NUMBERS).all()
 
 
 def test_parquet_types() -> None:
@@ -160,7 +160,7 @@ def test_every_kind_of_source(how: str, packed: bool, tmp_path: Path) -> None:
             "disk": disk,
         }
         given_source = sources[how]
-        for _ in range(2):  # a second reading starts from the beginning again
+        for _ in range(2):  # A second reading must give the same result.
             assert (read_raw(given_source, name="t").to_table().rows == NUMBERS).all()
         if how in ("memory", "disk"):
             assert not given_source.closed
@@ -197,10 +197,10 @@ def test_numbers_survive_the_round_trip(
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text(max_size=70), min_size=1, max_size=8))
 def test_names_become_distinct_and_usable(names: list[str]) -> None:
-    cleaned, _ = clean_names(names)
-    assert len(cleaned) == len(names)
-    assert len(set(cleaned)) == len(cleaned)
-    assert all(name and "\n" not in name for name in cleaned)
+    tidy, _ = clean_names(names)
+    assert len(tidy) == len(names)
+    assert len(set(tidy)) == len(tidy)
+    assert all(name and "\n" not in name for name in tidy)
 
 
 def test_distinct_never_takes_a_name_in_use() -> None:
@@ -213,12 +213,11 @@ def test_distinct_never_takes_a_name_in_use() -> None:
 def test_names_are_repaired_with_notes() -> None:
     table = table_of("#a, a,,a\n1,2,3,4\n5,6,7,9\n")
     assert table.columns == ("a", "a (2)", "column 3", "a (3)")
-    assert "Repeated column names were made distinct: 'a (2)' and 'a (3)'." in table.notes
+    assert any(note.endswith("were made distinct: 'a (2)' and 'a (3)'.") for note in table.notes)
     assert "1 column without a name was named 'column 3'." in table.notes
     long = "x" * 90
-    said = " ".join(table_of(f"{long}1,{long}2\n1,2\n3,5\n").notes)
-    assert "Long column names were cut to 60 letters, and numbered where they begin alike" in said
-    assert "Repeated" not in said
+    notes = " ".join(table_of(f"{long}1,{long}2\n1,2\n3,5\n").notes)
+    assert "begin alike for 60 letters, were made distinct" in notes
 
 
 def test_counted_header_and_row_numbers() -> None:
@@ -226,9 +225,9 @@ def test_counted_header_and_row_numbers() -> None:
     assert table.columns == ("0", "1", "2")
     assert table.rows.shape == (3, 3)
     assert any("counts the rows: it was left out" in note for note in table.notes)
-    kept = table_of("id,a\n1,5\n2,5\n3,7\n")
-    assert kept.columns == ("id", "a")
-    assert any(note.startswith("'id' counts the rows") for note in kept.notes)
+    sheet = table_of("id,a\n1,5\n2,5\n3,7\n")
+    assert sheet.columns == ("id", "a")
+    assert any(note.startswith("'id' counts the rows") for note in sheet.notes)
 
 
 @pytest.mark.parametrize(
@@ -242,16 +241,16 @@ def test_missing_markers_in_numbers_and_texts(marker: str) -> None:
         Kind.CATEGORICAL,
     ]
     assert [column.missing for column in raw.columns] == [0, 1, 1]
-    dropped = raw.to_table()
-    assert dropped.rows.tolist() == [[1, 2], [5, 6], [7, 8]]
-    assert "1 cell is missing in 'b'." in dropped.notes
-    assert "1 row of 4 without a value was left out." in dropped.notes
-    assert dropped.assumed_public == (unit_words(None),)
-    filled = raw.to_table(ReadOptions(missing="median", categorical="onehot"))
-    assert filled.columns == ("a", "b", "t=u", "t=v")
-    assert filled.rows[1].tolist() == [3, 6, 0, 0]  # the median of 2, 6, 8
-    assert any("medians" in item and "'b'" in item for item in filled.assumed_public)
-    assert any("categories in 't'" in item for item in filled.assumed_public)
+    complete = raw.to_table()
+    assert complete.rows.tolist() == [[1, 2], [5, 6], [7, 8]]
+    assert "1 cell is missing in 'b'." in complete.notes
+    assert "1 row of 4 without a value was left out." in complete.notes
+    assert complete.assumed_public == (unit_words(None),)
+    with_medians = raw.to_table(ReadOptions(missing="median", categorical="onehot"))
+    assert with_medians.columns == ("a", "b", "t=u", "t=v")
+    assert with_medians.rows[1].tolist() == [3, 6, 0, 0]  # The median of 2, 6 and 8 is 6.
+    assert any("medians" in item and "'b'" in item for item in with_medians.assumed_public)
+    assert any("categories in 't'" in item for item in with_medians.assumed_public)
 
 
 def test_one_hot_is_exact_and_skips_wide_columns() -> None:
@@ -350,7 +349,7 @@ def test_a_stray_text_among_numbers_is_explained_without_showing_it() -> None:
         (b"PAR1SECRETCELL", "starts like a Parquet file"),
         (gzip.compress(b"a,b\n31337.25,2\n3,4\n", mtime=0)[:-9], "damaged or incomplete gzip"),
         (b"\x1f\x8bSECRETCELL", "damaged or incomplete gzip"),
-        (b"a,b\n31337.25,\n,2\n", "keeps 0 rows of 2 when rows with missing cells"),
+        (b"a,b\n31337.25,\n,2\n", "it has 0 among 2 rows"),
     ],
 )
 def test_bad_input_is_one_sentence(data: bytes, says: str) -> None:
@@ -358,22 +357,22 @@ def test_bad_input_is_one_sentence(data: bytes, says: str) -> None:
 
 
 def test_bytes_that_are_not_utf8_far_from_the_start() -> None:
-    good = b"1.5,2.5,abcdefgh\n" * 60_000  # past the sample that the layout is judged on
-    said = sentence_of(b"a,b,t\n" + good + b"1,2,SECRETCELL\xff\n")
-    assert "t.csv is not UTF-8 text" in said
+    good = b"1.5,2.5,abcdefgh\n" * 60_000  # The layout is decided before the wrong bytes appear.
+    message = sentence_of(b"a,b,t\n" + good + b"1,2,SECRETCELL\xff\n")
+    assert "t.csv is not UTF-8 text" in message
 
 
 def test_a_ragged_line_far_from_the_start_is_named() -> None:
     good = b"1.5,2.5\n" * 200_000
-    said = sentence_of(b"a,b\n" + good + b"31337.25\n" + good)
-    assert "line 200002 has 1" in said
+    message = sentence_of(b"a,b\n" + good + b"31337.25\n" + good)
+    assert "line 200002 has 1" in message
 
 
 @pytest.mark.parametrize("lines", [2, 1_000, 900_000, 2_000_000])
 def test_an_open_quote(lines: int) -> None:
-    # within the sample, within one parser block, and longer than a line may be
-    said = sentence_of(b'a,b\n1,"SECRETCELL\n' + b"31337.25,4\n" * lines)
-    assert "quote is opened and never closed" in said
+    # The open quote is found in the first lines, in one parser block, or in too long a line.
+    message = sentence_of(b'a,b\n1,"SECRETCELL\n' + b"31337.25,4\n" * lines)
+    assert "quote is opened and never closed" in message
 
 
 def test_a_closed_quote_in_the_last_row_is_fine() -> None:
@@ -386,7 +385,7 @@ def test_a_closed_quote_in_the_last_row_is_fine() -> None:
         ("a,b,c\n31337.25,2,3\n3,4,5\n", "nothing", "label must be a column of t.csv, one of"),
         ("a,b,c\n31337.25,2,\n3,4,\n", "c", "label column 'c' of t.csv has no values."),
         ("a,b\n31337.25,2\n3,4\n", "b", "at least 2 numeric columns besides the label 'b'"),
-        ("a,b,c\n1,2,SECRETCELL\n3,4,\n", "c", "keeps 1 row of 2"),
+        ("a,b,c\n1,2,SECRETCELL\n3,4,\n", "c", "it has 1 among 2 rows"),
         ("a,b,c\n1,2," + "SECRETCELL" * 20 + "\n3,4,x\n", "c", "too long for labels"),
         (
             "a,b,c\n" + "".join(f"{i},{i % 7},SECRETCELL{i}\n" for i in range(60)),
@@ -409,16 +408,16 @@ def test_bad_options_name_the_allowed_ones() -> None:
 @pytest.mark.parametrize("name", ["t.parquet", "T.PQ"])
 def test_the_bytes_decide_and_not_the_name(name: str, tmp_path: Path) -> None:
     text = "a,b\n1,2\n3,4\n5,7\n"
-    plain, named = table_of(text), table_of(text, name=name)
-    np.testing.assert_array_equal(named.rows, plain.rows)
-    assert named.columns == plain.columns
+    plain, other = table_of(text), table_of(text, name=name)
+    np.testing.assert_array_equal(other.rows, plain.rows)
+    assert other.columns == plain.columns
     note = f"{name} is named Parquet and holds text: it was read as text."
-    assert [said for said in named.notes if said not in plain.notes] == [note]
+    assert [said for said in other.notes if said not in plain.notes] == [note]
     (tmp_path / name).write_text(text, encoding="utf-8")
-    batches = FileBatches(tmp_path / name)  # in batches alike
+    batches = FileBatches(tmp_path / name)  # Reading in batches gives the same rows.
     np.testing.assert_array_equal(batches.first(), plain.rows)
     assert note in batches.notes
-    # and a Parquet file by another name is one
+    # A Parquet file with another extension is read as Parquet.
     data = parquet_bytes(pa.table({"a": NUMBERS[:, 0], "b": NUMBERS[:, 1]}))
     assert table_of(data, name="t.csv").columns == ("a", "b")
 
@@ -429,7 +428,7 @@ def test_a_truncated_parquet() -> None:
 
 
 def test_a_parquet_that_claims_too_many_rows_is_refused_unread() -> None:
-    # equal values take next to no bytes, so a small file can hold this many
+    # Equal values are compressed to almost no bytes, so a small file can hold so many rows.
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1000, np.int8)), pa.array([1.0]))
     sink = io.BytesIO()
     block = pa.table({f"x{j}": column for j in range(2)})
@@ -470,10 +469,10 @@ def test_no_note_shows_a_cell() -> None:
         {"missing": "median", "categorical": "onehot"},
     ):
         table = table_of(text, **options)
-        said = " ".join((*table.notes, *table.assumed_public))
-        assert said
-        assert PLANTED_TEXT not in said
-        assert PLANTED_NUMBER not in said
+        notes = " ".join((*table.notes, *table.assumed_public))
+        assert notes
+        assert PLANTED_TEXT not in notes
+        assert PLANTED_NUMBER not in notes
 
 
 # load
@@ -483,7 +482,7 @@ def test_load_reads_a_path(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("a,b,t\n1,2,u\n3,4,v\n")
     table = load(str(path), ReadOptions(label="t"))
-    assert table.name == "table"  # no result carries a file's name
+    assert table.name == "table"  # No result may contain the file's name.
     assert table.labels.tolist() == ["u", "v"]
 
 
@@ -508,7 +507,7 @@ def test_a_path_that_cannot_be_opened(tmp_path: Path) -> None:
         read_raw(tmp_path / "none.csv", name="none.csv")
 
 
-# Published files, where they are at hand
+# Published files: these tests run only if the files are available.
 
 PUBLISHED = [
     ("adult/adult.data", "column 15", (32561, 6)),
@@ -533,7 +532,7 @@ def test_published_files(file: str, label: str | None, shape: tuple[int, int]) -
 @pytest.mark.skipif("DPVIZ_DATA" not in os.environ, reason="DPVIZ_DATA names no folder")
 def test_adults_missing_cells_are_counted() -> None:
     raw = read_raw(Path(os.environ["DPVIZ_DATA"]) / "adult" / "adult.data", name="adult.data")
-    # the published description: 1836, 1843 and 583 unknown in workclass, occupation, country
+    # The publisher counts these unknown values: 1836 workclass, 1843 occupation, 583 country.
     missing = {column.name: column.missing for column in raw.columns if column.missing}
     assert missing == {"column 2": 1836, "column 7": 1843, "column 14": 583}
 

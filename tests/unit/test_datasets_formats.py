@@ -1,4 +1,4 @@
-"""What offices save: each format ends in the same table, by the reader in memory and in batches."""
+"""Office formats: each gives the same table, read in memory and in batches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NUMBERS = np.array([row[:2] for row in ROWS])
 
 
 def workbook(sheets: dict[str, list[list[object]]]) -> bytes:
-    """Return an xlsx of sheets, written by hand after ECMA-376: no library of this kind is here."""
+    """Return an xlsx file of sheets, written directly from ECMA-376 without a library."""
 
     def cell(j: int, i: int, value: object) -> str:
         place = f"{chr(65 + j)}{i + 1}"
@@ -46,11 +46,11 @@ def workbook(sheets: dict[str, list[list[object]]]) -> bytes:
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006/relationships"
-    listed = "".join(
+    items = "".join(
         f'<sheet name="{escape(name)}" sheetId="{j}" r:id="rId{j}"/>'
         for j, name in enumerate(sheets, 1)
     )
-    related = "".join(
+    links = "".join(
         f'<Relationship Id="rId{j}" Type="{office}/worksheet" Target="worksheets/sheet{j}.xml"/>'
         for j in range(1, len(sheets) + 1)
     )
@@ -58,9 +58,9 @@ def workbook(sheets: dict[str, list[list[object]]]) -> bytes:
         "[Content_Types].xml": "<Types/>",
         "_rels/.rels": f'<Relationships xmlns="{package}"><Relationship Id="r" '
         f'Type="{office}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{listed}</sheets>'
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>{items}</sheets>'
         "</workbook>",
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}">{related}</Relationships>',
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}">{links}</Relationships>',
     }
     for j, rows in enumerate(sheets.values(), 1):
         lines = "".join(
@@ -88,9 +88,9 @@ BOOK = workbook({"Legende": [["Laborwerte"]], "Labor": SHEET, "alt": SHEET[:3]})
 
 
 def stata() -> bytes:
-    coded = FRAME.assign(raucht=[1, 0, 1, 0])
+    codes = FRAME.assign(raucht=[1, 0, 1, 0])
     sink = io.BytesIO()
-    coded.to_stata(
+    codes.to_stata(
         sink, write_index=False, version=118, value_labels={"raucht": {0: "nein", 1: "ja"}}
     )
     return sink.getvalue()
@@ -98,14 +98,14 @@ def stata() -> bytes:
 
 def spss(tmp_path: Path) -> bytes:
     path = tmp_path / "t.sav"
-    coded = FRAME.assign(raucht=[1, 0, 1, 0])
-    pyreadstat.write_sav(coded, path, variable_value_labels={"raucht": {0: "nein", 1: "ja"}})
+    codes = FRAME.assign(raucht=[1, 0, 1, 0])
+    pyreadstat.write_sav(codes, path, variable_value_labels={"raucht": {0: "nein", 1: "ja"}})
     return path.read_bytes()
 
 
 def open_document() -> bytes:
-    """Return a sheet as LibreOffice saves it, by hand after OpenDocument 1.3."""
-    said = "urn:oasis:names:tc:opendocument:xmlns"
+    """Return a sheet in LibreOffice's form, written directly from OpenDocument 1.3."""
+    urn = "urn:oasis:names:tc:opendocument:xmlns"
 
     def cell(value: object) -> str:
         if isinstance(value, str):
@@ -117,8 +117,8 @@ def open_document() -> bytes:
 
     rows = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in SHEET)
     content = (
-        f'<office:document-content xmlns:office="{said}:office:1.0" xmlns:table="{said}:table:1.0" '
-        f'xmlns:text="{said}:text:1.0"><office:body><office:spreadsheet>'
+        f'<office:document-content xmlns:office="{urn}:office:1.0" xmlns:table="{urn}:table:1.0" '
+        f'xmlns:text="{urn}:text:1.0"><office:body><office:spreadsheet>'
         f'<table:table table:name="Labor">{rows}</table:table></office:spreadsheet></office:body>'
         "</office:document-content>"
     )
@@ -163,10 +163,10 @@ def test_each_format_is_the_same_table(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
 def test_an_encoding_is_offered_and_then_read(encoding: str) -> None:
     data = TEXT.encode(encoding)
-    with pytest.raises(InvalidTable, match=f"--encoding {encoding}") as refused:
+    with pytest.raises(InvalidTable, match=f"--encoding {encoding}") as error:
         read_raw(data, name="t.csv")
-    assert ("'Größe'" in str(refused.value)) == (encoding == "cp1252")
-    assert not {"ja", "70.25", "-999"} & set(str(refused.value).replace(",", " ").split())
+    assert ("'Größe'" in str(error.value)) == (encoding == "cp1252")
+    assert not {"ja", "70.25", "-999"} & set(str(error.value).replace(",", " ").split())
     same(read_raw(data, name="t.csv", encoding=encoding))
     with pytest.raises(InvalidTable, match="not UTF-16 text"):
         read_raw(TEXT.encode()[:-1] + b"x" * (len(TEXT.encode()) % 2), name="t", encoding="utf-16")
@@ -180,7 +180,7 @@ def test_a_sheet_is_chosen_and_the_others_are_named() -> None:
     assert read_raw(BOOK, name="t.xlsx", sheet="alt").shape == (2, 3)
     with pytest.raises(InvalidTable, match="sheet must be one of"):
         read_raw(BOOK, name="t.xlsx", sheet="neu")
-    with pytest.raises(InvalidTable, match="no workbook"):
+    with pytest.raises(InvalidTable, match="not a workbook"):
         read_raw(TEXT.encode(), name="t.csv", sheet="Labor")
 
 
@@ -206,7 +206,7 @@ def test_a_code_without_a_label_stays_a_number() -> None:
 
 
 NAMELESS = "damaged" if sys.version_info < (3, 13) else "one column only"
-"""From 3.13 on Python reads a member whose name is empty."""
+"""Python 3.13 and later reads a member with an empty name."""
 REFUSED = {
     "two tables": (zipped({"a.csv": b"a,b\n1,2\n", "b.csv": b"a,b\n"}), "must hold one table"),
     "zip in zip": (zipped({"a.zip": zipped({"a.csv": b"a"})}), "a zip inside a zip"),
@@ -218,8 +218,8 @@ REFUSED = {
     "half an SPSS file": (b"$FL2@(#) secret" + b"\0" * 50, "starts like an SPSS file"),
     "half a Stata file": (stata()[:300], "starts like a Stata file"),
     "JSON of one": (b'{"a": {"secret": 1}}\n3', "JSON records"),
-    "a name twice": (b'[{"secret": 1, "secret": 2}]', "names something twice"),
-    "a name twice in a line": (b'{"a": 1}\n{"secret": 1, "secret": 2}', "names something twice"),
+    "a name twice": (b'[{"secret": 1, "secret": 2}]', "a name occurs twice"),
+    "a name twice in a line": (b'{"a": 1}\n{"secret": 1, "secret": 2}', "a name occurs twice"),
     "no JSON": (b'[{"secret', "starts like JSON"),
     "deep JSON": (b'[{"a":' + b"[" * 100_000, "starts like JSON"),
     "a short line": (b"a,b,c\n1,2,secret\n4,5\n", "line 3 has 2"),
@@ -235,22 +235,22 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_read_is_refused_in_a_sentence(case: str) -> None:
     data, words = REFUSED[case]
-    with pytest.raises(InvalidTable) as refused:
+    with pytest.raises(InvalidTable) as error:
         read_raw(data, name="t")
-    said = str(refused.value)
-    assert words in said
-    assert "\n" not in said
-    assert "secret" not in said
+    message = str(error.value)
+    assert words in message
+    assert "\n" not in message
+    assert "secret" not in message
 
 
 @pytest.mark.parametrize(
     "held", ["[]", '"secret"', "{secret", "secret\n1\n2\n", "[1,2,3]", '[[1,2],\n[3,"secret"]]']
 )
 def test_what_is_called_json_and_has_no_records_is_told_so(held: str) -> None:
-    """And not that it shows one column only, as a text of one does."""
-    with pytest.raises(InvalidTable, match="is named JSON and holds no records, ") as refused:
+    """A file named JSON without records is reported as such, not as a text of one column."""
+    with pytest.raises(InvalidTable, match="is named JSON and holds no records, ") as error:
         read_raw(held.encode(), name="t.JSON")
-    assert "secret" not in str(refused.value)
+    assert "secret" not in str(error.value)
 
 
 def test_json_is_read_by_its_records() -> None:
@@ -261,7 +261,7 @@ def test_json_is_read_by_its_records() -> None:
 
 
 def test_each_cell_of_a_sheet_becomes_text_by_itself(tmp_path: Path) -> None:
-    """What stands in other rows, empty ones and formats change nothing of it."""
+    """Other rows, empty rows and formats do not change a cell's text."""
     path = tmp_path / "t.xlsx"
     with xlsxwriter.Workbook(path) as book:
         sheet = book.add_worksheet("Labor")
@@ -277,17 +277,17 @@ def test_each_cell_of_a_sheet_becomes_text_by_itself(tmp_path: Path) -> None:
         sheet.write_array_formula("C6:C7", "{=B3:B4*2}", None, 2.0)
         sheet.write_string("D7", ' 1,5\r\n"x"')
         sheet.write_row("B9", [1e22, 3])
-    found = sheet_text(path, "t.xlsx")
-    assert found.getvalue().decode().splitlines() == [
+    text = sheet_text(path, "t.xlsx")
+    assert text.getvalue().decode().splitlines() == [
         "", ",a,b,c", ",1234.5,0.3,0", ",0.123,2024-01-31,true", ",7", "", ',,,"1,5 ""x"""', "",
         ",1e+22,3",
     ]  # fmt: skip
-    assert found.formulas == 4
+    assert text.formulas == 4
     with pytest.raises(InvalidTable, match=r"'Legende', 'Labor' and 'alt' \(--sheet"):
         sheet_text(BOOK, "t.xlsx")
     with pytest.raises(InvalidTable, match="sheet must be one of"):
         sheet_text(BOOK, "t.xlsx", "Blatt")
-    with pytest.raises(InvalidTable, match="no xlsx workbook"):
+    with pytest.raises(InvalidTable, match="not an xlsx workbook"):
         sheet_text(TEXT.encode(), "t.xlsx", "Labor")
     with pytest.raises(InvalidTable, match="cannot be read as one"):
         sheet_text(zipped({"xl/workbook.xml": b"<"}), "t.xlsx", "Labor")
@@ -296,5 +296,5 @@ def test_each_cell_of_a_sheet_becomes_text_by_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", [name for name in MADE if "json" not in name])
 def test_a_release_takes_none_of_them_and_says_what_to_save(name: str, tmp_path: Path) -> None:
     schema = Schema(tuple(Column(column, 0.0, 1.0) for column in NAMES[:2]))
-    with pytest.raises(InvalidTable, match=r"which is not read here; save the table as CSV"):
+    with pytest.raises(InvalidTable, match=r"which dpviz cannot read; save the table as CSV"):
         open_records(MADE[name](tmp_path), schema)

@@ -1,4 +1,4 @@
-"""The rule for when nobody names a mechanism."""
+"""The rule that chooses a mechanism if the user names none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpviz.mechanisms import all_mechanisms
 from dpviz.report.sentences.explore import delta_note, too_few_rows
 from dpviz.simulation.defaults import advised
 
-LEAST_SHOWN = 0.01  # of recovery, which pages give in whole percents
+LEAST_SHOWN = 0.01  # Pages show recovery in whole percents.
 MEASURED = Path(__file__).resolve().parents[2] / "docs" / "defaults.md"
 
 
@@ -36,11 +36,11 @@ def test_a_matrix_is_released_by_the_exact_gaussian_or_by_k_norm_noise(
     for k in (1, 2, 6):
         where = problem(k, relation, kind)
         for rows in (False, True):
-            found = [
+            keys = [
                 advised(where, Budget(epsilon, delta), matrix=True, rows=rows).key
                 for delta in (1e-6, 0.0)
             ]
-            assert found == ["gaussian", "knorm"]
+            assert keys == ["gaussian", "knorm"]
 
 
 def test_rows_at_hand_are_clipped() -> None:
@@ -63,11 +63,9 @@ def test_rows_at_hand_are_clipped() -> None:
 def test_rows_at_hand_are_looked_at_twice_where_noise_is_large_in_many_features(
     n: int, d: int, epsilon: float, private: str, pure: str
 ) -> None:
-    """Rows that are not in memory as a whole cannot be."""
     where = Problem(n, d, 2, Relation.REPLACE, Domain.ball(d))
     for budget, key in ((Budget(epsilon, 1e-6), private), (Budget(epsilon), pure)):
         assert advised(where, budget, rows=True).key == key
-        assert advised(where, budget, rows=True, array=False).key.startswith("clipped")
 
 
 @pytest.mark.filterwarnings("ignore::dpviz.releasing.declared.PrivacyWarning")
@@ -84,11 +82,11 @@ def test_a_fit_in_parts_takes_what_can_be_fitted_in_parts() -> None:
 @pytest.mark.parametrize(
     ("relation", "n", "epsilon", "k", "key"),
     [
-        (Relation.REPLACE, 90, 2.0, 1, "ppca"),  # n epsilon = 30 d
+        (Relation.REPLACE, 90, 2.0, 1, "ppca"),  # In this case n epsilon = 30 d.
         (Relation.REPLACE, 91, 2.0, 1, "knorm"),
         (Relation.REPLACE, 50, 2.1, 1, "knorm"),
         (Relation.REPLACE, 90, 0.1, 2, "knorm"),
-        (Relation.ZERO_OUT, 120, 0.5, 1, "ppca"),  # 10 d
+        (Relation.ZERO_OUT, 120, 0.5, 1, "ppca"),  # In this case n epsilon = 10 d.
         (Relation.ZERO_OUT, 121, 0.5, 1, "knorm"),
         (Relation.ZERO_OUT, 50, 0.6, 1, "knorm"),
     ],
@@ -107,12 +105,12 @@ def test_everything_advised_can_run_and_claims_what_was_asked() -> None:
             mechanism.check(problem(k), budget, rows=False)
             claim = mechanism.claim(problem(k), budget)
             assert claim == budget
-    # all components of six: no subspace to release, but a matrix has them
+    # With k = d there is no subspace to choose, so the advised mechanism releases a matrix.
     assert advised(problem(6), Budget(1.0, 1e-6), rows=True).info.release == "matrix"
 
 
 def test_the_rule_follows_what_was_measured() -> None:
-    """benchmarks/defaults.py judges the rule as it stood; the cards give the advice it prints."""
+    """The rule is near the best choice of benchmarks/defaults.py, and cards print its advice."""
     text = MEASURED.read_text(encoding="utf-8")
     tables = re.findall(r"^\| choice .*\n\|---.*\n((?:\|.*\n)+)", text, re.MULTILINE)
     assert len(tables) == 6
@@ -120,10 +118,10 @@ def test_the_rule_follows_what_was_measured() -> None:
         rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()]
         regrets = {name: float(mean) for name, mean, *_ in rows}
         assert regrets.pop("**advised**") <= min(regrets.values()) + LEAST_SHOWN
-    printed = dict(re.findall(r"^- ([^:]+): (.*)$", text, re.MULTILINE))
-    said = {cls.info.label: cls.info.advice for cls in all_mechanisms().values()}
-    assert len(printed) >= 5
-    assert {label: said[label] for label in printed} == printed
+    advice = dict(re.findall(r"^- ([^:]+): (.*)$", text, re.MULTILINE))
+    cards = {cls.info.label: cls.info.advice for cls in all_mechanisms().values()}
+    assert len(advice) >= 5
+    assert {label: cards[label] for label in advice} == advice
 
 
 def test_a_delta_is_warned_of_from_a_hundredth_of_1_over_n_on() -> None:
@@ -133,4 +131,4 @@ def test_a_delta_is_warned_of_from_a_hundredth_of_1_over_n_on() -> None:
     assert "would expose somebody with probability 30\u00a0%" in note
     assert not delta_note(default_delta(178), 178)[1]
     assert too_few_rows(default_delta(178), 178) is None
-    assert "1,797 rows ask for one of at most 5.6e-6" in (too_few_rows(2e-4, 1797) or "")
+    assert "For 1,797 rows, delta should be at most 5.6e-6" in (too_few_rows(2e-4, 1797) or "")

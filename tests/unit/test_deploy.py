@@ -1,4 +1,4 @@
-"""The container's rules, its lock files, and what the demo switch turns off."""
+"""The container's rules, its lock files, and the features that the demo switch turns off."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ STAGE = last_stage(DOCKERFILE)
 
 
 def locked(name: str) -> dict[str, str]:
-    """Return version by package of a lock file, each with at least one hash."""
+    """Return the version of each package in a lock file; each package has at least one hash."""
     text = (ROOT / name).read_text(encoding="utf-8")
-    found = {}
+    pins = {}
     for block in re.split(r"\n(?=\S)", text.strip()):
         head = re.match(r"([A-Za-z0-9._-]+)==([^ ;\\]+)", block)
         assert head is not None, block.splitlines()[0]
         assert "--hash=sha256:" in block, head[1]
-        found[canonicalize_name(head[1])] = head[2]
-    return found
+        pins[canonicalize_name(head[1])] = head[2]
+    return pins
 
 
 def test_the_image_is_pinned_slim_and_not_root() -> None:
@@ -37,7 +37,7 @@ def test_the_image_is_pinned_slim_and_not_root() -> None:
     assert all(re.fullmatch(r"python:3\.1[123]-slim", image) for image in images)
     assert STAGE[-1][0] == "CMD"
     (user,) = (rest for word, rest in STAGE if word == "USER")
-    assert int(user) > 0  # a number: what a cluster checks
+    assert int(user) > 0  # Clusters require a user number, not a name.
     commands = [word for word, _ in STAGE]
     assert commands.index("USER") > max(j for j, word in enumerate(commands) if word == "COPY")
 
@@ -70,36 +70,36 @@ def test_the_image_installs_with_hashes_and_copies_what_the_app_needs(tmp_path: 
     assert not (tmp_path / "app.py").stat().st_mode & 0o222
     for path in [tmp_path, *tmp_path.rglob("*")]:
         if path.is_dir():
-            path.chmod(0o755)  # pytest cleans up
+            path.chmod(0o755)  # This lets pytest delete the folder.
 
 
 def test_ledgers_lie_on_a_volume_that_a_restart_keeps() -> None:
-    kept = environment(STAGE)["DPVIZ_LEDGERS"]
-    made = next(rest for word, rest in STAGE if word == "RUN" and kept in rest)
+    folder = environment(STAGE)["DPVIZ_LEDGERS"]
+    command = next(rest for word, rest in STAGE if word == "RUN" and folder in rest)
     (user,) = (rest for word, rest in STAGE if word == "USER")
-    assert made == f"install -d -o {user} -m 700 {kept}"  # what a new volume takes over
-    assert not kept.startswith(environment(STAGE)["HOME"])  # which is memory
-    # A volume without a name would go with the container, and nobody would see it.
+    assert command == f"install -d -o {user} -m 700 {folder}"  # Volumes copy the folder's rights.
+    assert not folder.startswith(environment(STAGE)["HOME"])  # HOME exists only in memory.
+    # A volume without a name would be deleted with its container, and no one would notice.
     assert "VOLUME" not in [word for word, _ in STAGE]
     compose = (ROOT / "compose.yaml").read_text(encoding="utf-8")
-    assert f'volumes: ["ledgers:{kept}"]' in compose
+    assert f'volumes: ["ledgers:{folder}"]' in compose
     assert re.search(r"(?m)^volumes:\n  ledgers:$", compose)
-    for told in ("Dockerfile", "docs/deploy.md"):
-        assert f"-v dpviz-ledgers:{kept}" in (ROOT / told).read_text(encoding="utf-8")
+    for file in ("Dockerfile", "docs/deploy.md"):
+        assert f"-v dpviz-ledgers:{folder}" in (ROOT / file).read_text(encoding="utf-8")
 
 
 def test_compose_is_as_strict_as_the_docs_say() -> None:
     text = (ROOT / "compose.yaml").read_text(encoding="utf-8")
     for line in ("read_only: true", "cap_drop: [ALL]", "no-new-privileges:true", "mem_limit:"):
         assert line in text
-    assert '"127.0.0.1:' in text  # not the world, unless somebody says so
+    assert '"127.0.0.1:' in text  # By default only this machine can connect.
 
 
 @pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
 def test_locks_pin_what_the_ranges_allow(name: str) -> None:
-    pinned = locked(name)
+    pins = locked(name)
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    required = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    requirements = [Requirement(line) for line in lines if line and not line.startswith("#")]
     if "dev" in name:
         groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
         waiting = list(groups["dependency-groups"]["dev"])
@@ -108,9 +108,9 @@ def test_locks_pin_what_the_ranges_allow(name: str) -> None:
             if isinstance(item, dict):
                 waiting += groups["dependency-groups"][item["include-group"]]
             else:
-                required.append(Requirement(item))
-    for requirement in required:
-        version = pinned[canonicalize_name(requirement.name)]
+                requirements.append(Requirement(item))
+    for requirement in requirements:
+        version = pins[canonicalize_name(requirement.name)]
         assert requirement.specifier.contains(version), requirement
 
 

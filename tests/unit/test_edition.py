@@ -1,4 +1,4 @@
-"""The folder of the browser edition: what is in it, what it refuses, and its tables."""
+"""The folder of the browser edition: its contents, its refusals, and its tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CSV = b"a,b,c\n1,2,3\n4,5,7\n2,1,0\n9,8,1\n"
 
 @pytest.fixture(scope="module")
 def wheels() -> Path | None:
-    """Return the folder of the pinned wheels; None where this environment serves as well."""
+    """Return the folder of the pinned wheels, or None if this environment's Streamlit suffices."""
     lock = read_lock()
     if at_hand(lock.wheels.values(), folder_of(lock)):
         return folder_of(lock)
@@ -102,16 +102,16 @@ def test_pages_talk_to_their_own_address_alone(
     small: tuple[Lock, Path], folder: Path, wheels: Path | None, tmp_path: Path
 ) -> None:
     export(tmp_path / "out", small[0], None, (), wheels)
-    for top, allowed in ((folder, ["'self'"]), (tmp_path / "out", ["'self'", _CDN])):
+    for top, sources in ((folder, ["'self'"]), (tmp_path / "out", ["'self'", _CDN])):
         for page in top.rglob("index.html"):
             text = page.read_text(encoding="utf-8")
             assert text.index("<meta charset") < text.index(_META) < text.index("<script")
-            assert text.index("<meta charset") < 1024  # where browsers look for it
+            assert text.index("<meta charset") < 1024  # Browsers read the charset only this far in.
             rules = dict(
                 rule.split(maxsplit=1)
                 for rule in text.partition(_META)[2].partition('"')[0].split("; ")
             )
-            assert rules["connect-src"].split() == allowed
+            assert rules["connect-src"].split() == sources
             assert not [rule for rule in rules.values() if "*" in rule.split()]
 
 
@@ -120,14 +120,14 @@ def test_pages_talk_to_their_own_address_alone(
 
 def test_every_component_states_its_licence_and_its_source() -> None:
     lock = read_lock()
-    named = {each.name for each in lock.components}
-    assert named == {*lock.packages, *lock.wheels, "pyodide", "python", "emscripten"}
+    names = {each.name for each in lock.components}
+    assert names == {*lock.packages, *lock.wheels, "pyodide", "python", "emscripten"}
     for each in lock.components:
         assert each.version, each.name
         assert each.licence, each.name
         assert each.source.startswith(("https://", "http://")), each.name
-    kept = {path.name for path in (SOURCE / "licences").iterdir()}
-    assert {name for each in lock.components for name in each.texts} == kept
+    files = {path.name for path in (SOURCE / "licences").iterdir()}
+    assert {name for each in lock.components for name in each.texts} == files
 
 
 def test_every_component_has_its_licence_in_the_folder() -> None:
@@ -140,10 +140,10 @@ def test_every_component_has_its_licence_in_the_folder() -> None:
     for each in lock.components:
         line = f"{each.name} {each.version} | {each.licence} | {each.source}\n"
         assert line in text
-        assert f"\n{each.name} {each.version}: " in text, each.name  # and a text of its own
-    assert "Copyright (c) 2005-2024, NumPy Developers" in text  # out of a wheel
-    assert "Plotly Technologies Inc." in text  # out of a library that is slimmed
-    # whatever slimming takes away, the terms stay
+        assert f"\n{each.name} {each.version}: " in text, each.name
+    assert "Copyright (c) 2005-2024, NumPy Developers" in text  # NumPy's wheel has its licence.
+    assert "Plotly Technologies Inc." in text  # The reduced library has its licence.
+    # Reducing a library to the used files never removes its licence.
     members = {name for name, _ in bundle.members_of(libraries_of(lock, cache).values())}
     for library in libraries_of(lock, cache).values():
         terms = {path.as_posix() for path, _ in library.files if "/licenses/" in path.as_posix()}
@@ -168,8 +168,8 @@ def test_every_component_has_its_licence_in_the_folder() -> None:
 )
 def test_a_wheel_states_its_licence(facts: str, found: dict[str, str]) -> None:
     sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w") as packed:
-        packed.writestr("toy-1.dist-info/METADATA", f"Name: toy\n{facts}\n\nWords.\n")
+    with zipfile.ZipFile(sink, "w") as wheel:
+        wheel.writestr("toy-1.dist-info/METADATA", f"Name: toy\n{facts}\n\nWords.\n")
     assert stated(sink.getvalue(), {}) == found
     assert stated(sink.getvalue(), {"source"}) == {"licence": found["licence"]}
 
@@ -181,9 +181,9 @@ def test_a_component_without_a_licence_is_not_shipped(tmp_path: Path) -> None:
     with pytest.raises(EditionError, match=r"toy lacks its licence"):
         third_party(replace(lock, components=(toy,)), toys, {})
     for lacking in (replace(toy, licence=""), replace(toy, source="")):
-        given = replace(lock, components=(replace(lacking, texts=("Apache-2.0.txt",)),))
+        lock_without = replace(lock, components=(replace(lacking, texts=("Apache-2.0.txt",)),))
         with pytest.raises(EditionError, match=r"toy lacks its licence"):
-            third_party(given, toys, {})
+            third_party(lock_without, toys, {})
     whole = replace(toy, texts=("Apache-2.0.txt",))
     text = third_party(replace(lock, components=(whole,)), toys, {})
     assert "toy 1.2 | MIT | https://example.org\n" in text
@@ -191,15 +191,15 @@ def test_a_component_without_a_licence_is_not_shipped(tmp_path: Path) -> None:
 
 
 def test_libraries_are_pure_and_slim_and_the_app_is_whole(folder: Path) -> None:
-    with zipfile.ZipFile(folder / "edition" / "libraries.zip") as packed:
-        names = set(packed.namelist())
+    with zipfile.ZipFile(folder / "edition" / "libraries.zip") as archive:
+        names = set(archive.namelist())
     assert "streamlit/__init__.py" in names
     assert any(name.startswith("streamlit-") and name.endswith("/METADATA") for name in names)
     assert not [name for name in names if name.endswith((".so", ".pyc")) or ".." in name]
     assert not [name for name in names if name.startswith("streamlit/static/")]
-    with zipfile.ZipFile(folder / "edition" / "app.zip") as packed:
-        names = set(packed.namelist())
-        assert packed.read("data/embedded/mine.csv") == CSV
+    with zipfile.ZipFile(folder / "edition" / "app.zip") as archive:
+        names = set(archive.namelist())
+        assert archive.read("data/embedded/mine.csv") == CSV
     expected = {"app.py", ".streamlit/config.toml", "browser/bridge.py", "dpviz/studies/compare.py"}
     assert expected | {"pages/explore.py", "pages/ui/board.js"} <= names
     assert not [name for name in names if name.endswith((".pyc", "lock.json", "first_sight.zip"))]
@@ -208,23 +208,23 @@ def test_libraries_are_pure_and_slim_and_the_app_is_whole(folder: Path) -> None:
 def test_the_same_files_give_the_same_bytes() -> None:
     members = [("b.py", b"2"), ("a.py", b"1")]
     assert bundle.archive(members) == bundle.archive(members[::-1])
-    with zipfile.ZipFile(io.BytesIO(bundle.archive(members))) as packed:
-        assert packed.namelist() == ["a.py", "b.py"]
+    with zipfile.ZipFile(io.BytesIO(bundle.archive(members))) as archive:
+        assert archive.namelist() == ["a.py", "b.py"]
 
 
 def test_a_file_that_is_not_on_record_is_refused(
     small: tuple[Lock, Path], wheels: Path | None, tmp_path: Path
 ) -> None:
     lock, source = small
-    spoiled = tmp_path / "pyodide"
-    spoiled.mkdir()
-    with pytest.raises(EditionError, match=r"pyodide\.js is not there"):
-        export(tmp_path / "out", lock, spoiled, wheels=wheels)
+    copies = tmp_path / "pyodide"
+    copies.mkdir()
+    with pytest.raises(EditionError, match=r"pyodide\.js is missing"):
+        export(tmp_path / "out", lock, copies, wheels=wheels)
     for file in lock.files:
-        (spoiled / file.name).write_bytes((source / file.name).read_bytes())
-    (spoiled / "numpy.whl").write_bytes(b"whee1")
-    with pytest.raises(EditionError, match=r"numpy\.whl is not the file on record: its sha256"):
-        export(tmp_path / "out", lock, spoiled, wheels=wheels)
+        (copies / file.name).write_bytes((source / file.name).read_bytes())
+    (copies / "numpy.whl").write_bytes(b"whee1")
+    with pytest.raises(EditionError, match=r"numpy\.whl is not the expected file: its sha256"):
+        export(tmp_path / "out", lock, copies, wheels=wheels)
     assert not (tmp_path / "out").exists()
 
 
@@ -239,9 +239,9 @@ def test_pyodides_own_places_are_asked_before_a_strangers_package(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The official place lacks the files named, or does not answer at all."""
+    """If the official source lacks files or does not answer, another source serves them."""
     lock, source = small
-    asked: list[str] = []
+    requests: list[str] = []
 
     def own(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
         if official is None:
@@ -249,29 +249,29 @@ def test_pyodides_own_places_are_asked_before_a_strangers_package(
         yield from ((name, (source / name).read_bytes()) for name in wanted if name not in official)
 
     def strangers(_: Lock, wanted: Collection[str], __: Path) -> Iterator[tuple[str, bytes]]:
-        asked.extend(wanted)
+        requests.extend(wanted)
         yield from ((name, (source / name).read_bytes()) for name in wanted)
 
     gather(lock, tmp_path, {"its own": own, "a stranger": strangers})
-    assert tuple(asked) == carried
+    assert tuple(requests) == carried
     assert at_hand(lock.files, tmp_path)
-    said = capsys.readouterr().err
-    assert f"{2 - len(carried)} of 2 files from its own" in said
-    assert ("from a stranger" in said) == bool(carried)  # never without a word
-    assert ("(no answer)" in said) == (official is None)
+    message = capsys.readouterr().err
+    assert f"{2 - len(carried)} of 2 files from its own" in message
+    assert ("from a stranger" in message) == bool(carried)  # A third-party source is reported.
+    assert ("(no answer)" in message) == (official is None)
 
     order = [name for name in SOURCES if CARRIER in name]
-    assert order == [[*SOURCES][-1]]  # of the places that are asked in truth, the last
+    assert order == [[*SOURCES][-1]]  # The third-party carrier is tried last.
 
 
 def _wheel(folder: Path) -> Lock:
     """Write a wheel of a library `toy`, and return a lock that pins it."""
-    with zipfile.ZipFile(folder / "toy-1.2-py3-none-any.whl", "w") as packed:
+    with zipfile.ZipFile(folder / "toy-1.2-py3-none-any.whl", "w") as archive:
         for name in ("toy/__init__.py", "toy/tests/test_toy.py", "toy/static/a/b.txt"):
-            packed.writestr(name, name)
-        packed.writestr("toy-1.2.dist-info/METADATA", "Name: toy")
-        packed.writestr("toy-1.2.dist-info/RECORD", "")
-        packed.writestr("toy-1.2.data/scripts/toy.py", "")
+            archive.writestr(name, name)
+        archive.writestr("toy-1.2.dist-info/METADATA", "Name: toy")
+        archive.writestr("toy-1.2.dist-info/RECORD", "")
+        archive.writestr("toy-1.2.data/scripts/toy.py", "")
     content = (folder / "toy-1.2-py3-none-any.whl").read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     wheel = LockedFile("toy-1.2-py3-none-any.whl", len(content), digest)
@@ -280,11 +280,11 @@ def _wheel(folder: Path) -> Lock:
 
 def test_a_wheel_that_is_not_on_record_is_refused(tmp_path: Path) -> None:
     lock = _wheel(tmp_path)
-    with pytest.raises(EditionError, match=r"toy-1\.2-py3-none-any\.whl is not there"):
+    with pytest.raises(EditionError, match=r"toy-1\.2-py3-none-any\.whl is missing"):
         libraries_of(lock, tmp_path / "nowhere")
     with (tmp_path / lock.wheels["toy"].name).open("ab") as wheel:
         wheel.write(b"more")
-    with pytest.raises(EditionError, match=r"toy-1\.2.* is not the file on record: its sha256"):
+    with pytest.raises(EditionError, match=r"toy-1\.2.* is not the expected file: its sha256"):
         libraries_of(lock, tmp_path)
 
 

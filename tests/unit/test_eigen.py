@@ -1,4 +1,4 @@
-"""Reduced decompositions against the full ones, to far better than 1e-9."""
+"""Reduced decompositions agree with full ones to far better than 1e-9."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def symmetric(name: str, d: int, size: int = 2) -> np.ndarray:
         Q = np.linalg.qr(rng.standard_normal((d, d))).Q
         raw = np.repeat((Q * np.repeat([2.0, 1.0], [d // 2, d - d // 2])) @ Q.T, 1, axis=0)[None]
         raw = np.repeat(raw, size, axis=0)
-    elif name == "balanced":  # both ends of the spectrum alike
+    elif name == "balanced":  # Both ends of the spectrum have equal eigenvalues.
         half = rng.standard_normal((size, d // 2, d // 2))
         half = half + half.transpose(0, 2, 1)
         raw = np.zeros((size, d, d))
@@ -48,7 +48,7 @@ def test_values_and_leading_vectors_are_those_of_eigh(name: str, d: int, k: int)
     assert (np.diff(values, axis=1) <= 0).all()
     gram = vectors.transpose(0, 2, 1) @ vectors
     np.testing.assert_allclose(gram, np.broadcast_to(np.eye(k), gram.shape), atol=1e-10)
-    # vectors by what they are: a tie leaves them free
+    # Test eigenvectors by their equation: with equal eigenvalues they are not unique.
     np.testing.assert_allclose(matrices @ vectors, vectors * values[:, None, :k], atol=1e-12 * size)
 
 
@@ -67,19 +67,19 @@ def test_residual_norms_are_those_of_the_difference(d: int) -> None:
     top, V = eigen.top_eigen(A + 0.3 * symmetric("noise", d, 3), 4)
     whole = A - (V * top[:, None, :4]) @ V.transpose(0, 2, 1)
     expected = np.abs(np.linalg.eigvalsh(whole)).max(axis=1)
-    found = eigen.residual_norms(values, basis, V, top[:, :4])
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    norms = eigen.residual_norms(values, basis, V, top[:, :4])
+    np.testing.assert_allclose(norms, expected, rtol=1e-9)
 
 
 def test_only_lower_triangles_are_read() -> None:
     for d in (20, 200):
         matrix = symmetric("noise", d, 1)
-        spoiled = matrix.copy()
-        spoiled[:, *np.triu_indices(d, 1)] = 7.0
-        before = spoiled.copy()
-        for one, two in zip(eigen.top_eigen(matrix, 3), eigen.top_eigen(spoiled, 3), strict=True):
+        wrong = matrix.copy()
+        wrong[:, *np.triu_indices(d, 1)] = 7.0
+        before = wrong.copy()
+        for one, two in zip(eigen.top_eigen(matrix, 3), eigen.top_eigen(wrong, 3), strict=True):
             np.testing.assert_allclose(np.abs(one), np.abs(two), atol=1e-12)
-        np.testing.assert_array_equal(spoiled, before)
+        np.testing.assert_array_equal(wrong, before)
 
 
 @pytest.mark.parametrize("df", [170.0, 400.5])

@@ -1,4 +1,4 @@
-"""One vocabulary for a preparation: whatever way it is said, and wherever, it means the same."""
+"""Spellings of a preparation: each means the same at every entry point."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def file_of(folder: Path) -> Path:
 
 
 def ways(folder: Path) -> list[Any]:
-    """Return every way to say that each feature lies between 0 and 10."""
+    """Return every way to state that each feature lies between 0 and 10."""
     return [
         (0, 10),
         [0.0, 10.0],
@@ -47,34 +47,34 @@ def ways(folder: Path) -> list[Any]:
 
 
 def compared(bounds: Any, table: Any = FRAME, **options: Any) -> Any:
-    """Return what a comparison says, but for the name of the bounds."""
+    """Return a comparison's results without the name of the bounds."""
     options = {"domain": "box", "trials": 2, "mechanisms": "gaussian", **options}
-    found = json.loads(dpviz.compare(table, bounds=bounds, **options).to_json())
-    found.pop("made", None)
-    found["settings"].pop("bounds", None)
-    return found
+    answer = json.loads(dpviz.compare(table, bounds=bounds, **options).to_json())
+    answer.pop("made", None)
+    answer["settings"].pop("bounds", None)
+    return answer
 
 
 def fitted(rows: Any = FRAME, **options: Any) -> list[Any]:
-    """Return what is released with one seed."""
+    """Return the release with one seed."""
     options = {"delta": 1e-6, "random_state": 1, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
-        found = PrivatePCA(2, **options).fit(rows)
-    return [found.components_.tolist(), found.row_bound_, found.mean_.tolist(), found.spent_]
+        model = PrivatePCA(2, **options).fit(rows)
+    return [model.components_.tolist(), model.row_bound_, model.mean_.tolist(), model.spent_]
 
 
 def test_bounds_mean_the_same_in_every_way(tmp_path: Path) -> None:
     (first, *others) = ways(tmp_path)
     comparison = compared(first)
-    # with a private mean the bounds decide how much noise it gets
+    # With a private mean, the bounds of the columns decide how much noise the mean gets.
     private = compared(first, domain="ball", center="private")
     release = fitted(bounds=first, row_bound=20)
     for other in others:
         assert compared(other) == comparison
         assert compared(other, domain="ball", center="private") == private
         assert fitted(bounds=other, row_bound=20) == release
-    # a control that must differ
+    # Control: other column bounds must give a different result.
     assert compared((0, 11)) != comparison
     assert fitted(bounds=(0, 11), row_bound=20) != release
 
@@ -84,11 +84,11 @@ def test_bounds_on_the_command_line_and_in_links(tmp_path: Path) -> None:
     query = Settings(bounds=(0, 10)).to_query(Settings())
     assert query == {"bounds": "0:10"}
     assert Settings.from_query(query, Settings())[0].bounds == "0:10"
-    named = Settings(bounds=dict.fromkeys(NAMES, (0, 10)))
-    assert "bounds" not in named.to_query(Settings())  # names of columns stay at home
-    assert named.to_json()["bounds"] == "given"
-    said = dpviz.compare(FRAME, bounds=(0, 10), domain="box", trials=1, mechanisms="laplace")
-    assert "--bounds 0:10" in said.made.command
+    settings = Settings(bounds=dict.fromkeys(NAMES, (0, 10)))
+    assert "bounds" not in settings.to_query(Settings())  # Links contain no column names.
+    assert settings.to_json()["bounds"] == "given"
+    comparison = dpviz.compare(FRAME, bounds=(0, 10), domain="box", trials=1, mechanisms="laplace")
+    assert "--bounds 0:10" in comparison.made.command
     assert dpviz.schema("iris", bounds=(0, 10)).data() == dpviz.schema("iris", bounds="0:10").data()
     columns = [column["name"] for column in dpviz.schema("iris").data()["columns"]]
     each = dpviz.schema("iris", bounds=dict.fromkeys(columns, (0, 10)))
@@ -106,9 +106,9 @@ def test_bounds_on_the_command_line_and_in_links(tmp_path: Path) -> None:
 def test_words_mean_the_same_everywhere(name: str, ways: tuple[Any, ...]) -> None:
     assert len({getattr(Settings(**{name: way}), name) for way in ways}) == 1
     others: dict[str, Any] = {"row_bound": 9.0, "bounds": (0, 10)}
-    released = [fitted(**{**others, name: way}) for way in ways]
-    assert all(one == released[0] for one in released)
-    assert released[0] != fitted(**{**others, "row_bound": 8.0, "center": "private"})
+    releases = [fitted(**{**others, name: way}) for way in ways]
+    assert all(one == releases[0] for one in releases)
+    assert releases[0] != fitted(**{**others, "row_bound": 8.0, "center": "private"})
 
 
 @pytest.mark.parametrize(
@@ -117,13 +117,13 @@ def test_words_mean_the_same_everywhere(name: str, ways: tuple[Any, ...]) -> Non
 )
 def test_from_the_data_is_one_word_at_every_door(name: str, word: str) -> None:
     assert Settings(**{name: FROM_DATA}) == Settings(**{name: word})
-    with pytest.warns(PrivacyWarning) as said:
-        found = PrivatePCA(2, **{"row_bound": 9.0, "center": "none", name: FROM_DATA}).fit(ROWS)
-    assert any(f"{name} is taken from the data" in str(one.message) for one in said)
-    assert len(found.assumed_public_) >= 2
-    with pytest.raises(InvalidSetting, match=f"{name} must be known beforehand"):
+    with pytest.warns(PrivacyWarning) as warns:
+        model = PrivatePCA(2, **{"row_bound": 9.0, "center": "none", name: FROM_DATA}).fit(ROWS)
+    assert any(f"{name} is taken from the data" in str(one.message) for one in warns)
+    assert len(model.assumed_public_) >= 2
+    with pytest.raises(InvalidSetting, match=f"{name} must be stated before the fit"):
         PrivatePCA(2, **{"center": "none", name: FROM_DATA}).partial_fit(ROWS)
-    # where a budget is spent, nothing is taken from the data by a word that is overlooked
+    # If a privacy budget applies, a misspelt option must not let the fit take values from the data.
     with pytest.raises(InvalidSetting, match=f"{name} must be"):
         PrivatePCA(2, **{"center": "none", name: word}).fit(ROWS)
 
@@ -137,7 +137,7 @@ def test_from_the_data_is_one_word_at_every_door(name: str, word: str) -> None:
         ((1, 2, 3), "a pair of numbers"),
         ((np.zeros(2), np.zeros(3)), "a pair of numbers"),
         ({"height": 3}, "a pair of numbers"),
-        ({"height": (0, 10)}, "'weight' is missing; got '1 of them'"),
+        ({"height": (0, 10)}, "'weight' has no bounds; got '1 of them'"),
         ((np.zeros(2), np.ones(2)), "arrays of 3 numbers"),
         ("nowhere.csv", "pair of numbers|a CSV or Parquet file"),
     ],

@@ -1,4 +1,4 @@
-"""What the environment says to a server: one reader for all switches, one sentence for errors."""
+"""Environment variables of a server: one reader for all switches, one sentence for errors."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ esac
 def test_an_environment_that_was_killed_on_its_way_is_made_again(tmp_path: Path) -> None:
     for name in ("Makefile", "requirements.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    python, own = tmp_path / "python", tmp_path / "own"
+    python, copy = tmp_path / "python", tmp_path / "own"
     python.write_text(PYTHON, encoding="utf-8")
     python.chmod(0o755)
-    command = ["make", "run", f"PYTHON={python}", f"VENV={own}"]
+    command = ["make", "run", f"PYTHON={python}", f"VENV={copy}"]
     outside = {name: text for name, text in os.environ.items() if not name.startswith("MAKE")}
 
     def run() -> subprocess.CompletedProcess[str]:
@@ -107,11 +107,11 @@ def test_an_environment_that_was_killed_on_its_way_is_made_again(tmp_path: Path)
         )  # fmt: skip
 
     assert run().returncode == -signal.SIGKILL
-    assert (own / "bin" / "python").exists()
+    assert (copy / "bin" / "python").exists()
     again = run()
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.endswith("served\n")
-    (own / "mine").touch()  # what is whole is not begun from nothing, whatever is installed later
-    (own / ".dpviz-run").unlink()
+    (copy / "mine").touch()  # A rebuild would delete this file.
+    (copy / ".dpviz-run").unlink()
     assert run().returncode == 0
-    assert (own / "mine").exists()
+    assert (copy / "mine").exists()

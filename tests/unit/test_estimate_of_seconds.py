@@ -1,4 +1,4 @@
-"""How long a comparison will take is said from its first draws, which are not drawn again."""
+"""A comparison's duration is estimated from its first releases, which are not repeated."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dpviz.simulation.compare import compare
 
 def test_the_results_are_those_without_a_forecast() -> None:
     settings = Settings(table="digits", trials=300, mechanisms=("gaussian", "ppca"))
-    prepared = prepare(load("digits"), settings)
-    told: list[float] = []
-    ahead = compare(prepared, settings, on_estimate=told.append)
-    plain = compare(prepared, settings)
-    assert len(told) == 1
-    assert told[0] > 0
+    table = prepare(load("digits"), settings)
+    estimates: list[float] = []
+    ahead = compare(table, settings, on_estimate=estimates.append)
+    plain = compare(table, settings)
+    assert len(estimates) == 1
+    assert estimates[0] > 0
     for one, two in zip(ahead.results, plain.results, strict=True):
         assert one.metrics.keys() == two.metrics.keys()
         for name, values in one.metrics.items():

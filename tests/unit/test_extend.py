@@ -1,4 +1,4 @@
-"""A mechanism of one's own: five lines in a notebook, a file, or another package."""
+"""Custom mechanisms: five lines in a notebook, a file, or another package."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def table() -> pd.DataFrame:
 
 @dpviz.mechanism(claim="pure", release="subspace")
 def mine(rows: Any, epsilon: float, delta: float, k: int, rng: Rng) -> Any:
-    """Draw a random subspace"""
+    """Sample a random subspace."""
     return np.linalg.qr(rng.standard_normal((rows.shape[1], k)))[0]
 
 
 def test_a_function_runs_beside_a_key_and_says_that_nothing_proves_it() -> None:
-    found = dpviz.compare(table(), mechanisms=[mine, "gaussian"], trials=200)
-    shown = found.table().set_index("mechanism")
-    assert shown["status"].to_dict() == {"mine": "unproven", "gaussian": "holds"}
-    # a random subspace is recovery 0; 200 draws, each with a standard deviation below 1/2
-    assert abs(shown.loc["mine", "recovery"]) < 5 * 0.5 / math.sqrt(200)
-    status = found.comparison.results[0].status
+    comparison = dpviz.compare(table(), mechanisms=[mine, "gaussian"], trials=200)
+    rows = comparison.table().set_index("mechanism")
+    assert rows["status"].to_dict() == {"mine": "unproven", "gaussian": "holds"}
+    # A random subspace has mean recovery 0. The standard deviation of 200 samples is below 1/2.
+    assert abs(rows.loc["mine", "recovery"]) < 5 * 0.5 / math.sqrt(200)
+    status = comparison.comparison.results[0].status
     assert "No calibration was given" in status.evidence
-    assert mine.info.summary == "Draw a random subspace."
-    assert found.data()["settings"]["mechanisms"] == ["mine", "gaussian"]
-    assert found.made is not None
-    assert found.made.options["mechanisms"] == ["mine", "gaussian"]
+    assert mine.info.summary == "Sample a random subspace."
+    assert comparison.data()["settings"]["mechanisms"] == ["mine", "gaussian"]
+    assert comparison.made is not None
+    assert comparison.made.options["mechanisms"] == ["mine", "gaussian"]
 
 
 def test_a_calibration_says_what_is_spent() -> None:
@@ -65,10 +65,10 @@ def test_a_calibration_says_what_is_spent() -> None:
         noise = rng.standard_normal((d, d)) * scale
         return rows.T @ rows / len(rows) + (np.tril(noise) + np.tril(noise).T) / 2
 
-    found = dpviz.compare(table(), mechanisms=[proved], trials=5).data()["results"][0]
-    assert found["status"] == "holds"
-    assert found["spent"]["epsilon"] == pytest.approx(1.0, rel=1e-6)
-    assert found["evidence"].startswith("By its author's own account")
+    result = dpviz.compare(table(), mechanisms=[proved], trials=5).data()["results"][0]
+    assert result["status"] == "holds"
+    assert result["spent"]["epsilon"] == pytest.approx(1.0, rel=1e-6)
+    assert result["evidence"].startswith("According to its author")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_calibration_says_what_is_spent() -> None:
         (lambda d, k: "no array", "an array of numbers; got str"),
         (lambda d, k: np.full((d, k), np.nan), "finite numbers"),
         (lambda d, k: np.ones((d, k)), "orthonormal columns"),
-        (lambda d, k: np.eye(d)[:, :k] + 0j, "real numbers; got complex ones"),
+        (lambda d, k: np.eye(d)[:, :k] + 0j, "real numbers; got complex numbers"),
     ],
 )
 def test_what_comes_back_wrong_is_said_in_a_sentence(given: Any, words: str) -> None:
@@ -107,7 +107,7 @@ def from_a_file(rows, epsilon, delta, k, rng, *, steps=1):
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A file with a mechanism; what it brings is gone afterwards."""
+    """A file with a mechanism, which is unregistered after the test."""
     path = tmp_path / "mine.py"
     path.write_text(PLUGIN, encoding="utf-8")
     monkeypatch.setenv(plugins.VARIABLE, "")
@@ -125,7 +125,7 @@ def bring(path: Path) -> None:
 def test_a_plugin_is_on_every_list_with_its_own_colour(plugin: Path) -> None:
     before = list(all_mechanisms())
     bring(plugin)
-    assert list(all_mechanisms()) == [*before, "from_a_file"]  # nobody moves
+    assert list(all_mechanisms()) == [*before, "from_a_file"]  # The new mechanism is listed last.
     assert featured()[1] == "from_a_file"
     assert len(featured()) == 7
     assert parse_variant("from_a_file[steps=3]").text == "from_a_file[steps=3]"
@@ -135,7 +135,7 @@ def test_a_plugin_is_on_every_list_with_its_own_colour(plugin: Path) -> None:
     assert panel.highlighted
     assert panel.dash != "solid"
     assert "from_a_file" in dpviz.list_mechanisms().keys
-    # a command that is copied loads it too; where its file lies is nobody's business
+    # A copied command also loads the mechanism's file, even if it does not name the folder.
     for command in (
         Settings(mechanisms=("from_a_file",)).command(),
         parse_variant("from_a_file").rerun,
@@ -168,7 +168,7 @@ def test_a_plugin_of_the_command_line_reaches_workers(
         (
             "import dpviz\n@dpviz.mechanism(claim='pure', release='matrix')\n"
             "def f(A, epsilon, rng):\n    return A\n",
-            "f must take rows, epsilon, delta, k, rng first",  # what to write is not cut off
+            "f must take rows, epsilon, delta, k, rng first",
         ),
     ],
 )
@@ -178,14 +178,14 @@ def test_a_plugin_that_does_not_run_is_one_sentence(
     plugin.write_text(text, encoding="utf-8")
     all_mechanisms.cache_clear()
     assert main(["mechanisms", "--plugin", str(plugin)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert words in said
-    assert "Traceback" not in said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert words in message
+    assert "Traceback" not in message
 
 
 def test_a_package_ships_one_by_entry_point(tmp_path: Path) -> None:
-    """An installed package is a folder on the path with its module and its metadata."""
+    """A package on the path provides a mechanism by an entry point in its metadata."""
     (tmp_path / "outside_package.py").write_text(
         PLUGIN.replace("from_a_file", "from_a_package"), encoding="utf-8"
     )

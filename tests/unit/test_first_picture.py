@@ -1,4 +1,4 @@
-"""The picture that stands until Streamlit has started: for which links, and from what."""
+"""The picture shown before Streamlit has started: the links that have one, and its data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOARD = {"texts": ["</script><b>"]}
 
 @pytest.fixture
 def ships(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let the board of one table ship."""
+    """Make the first picture available for one table."""
     boards: dict[Any, Any] = {first_sight.board_key(SETTINGS): BOARD}
     monkeypatch.setattr(first_picture.BOARDS, "get", boards.get)
     first_picture._page.cache_clear()
@@ -48,7 +48,7 @@ def ships(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 )
 def test_a_link_that_asks_for_anything_else_has_no_picture(query: str, table: str | None) -> None:
     assert first_picture.table_asked_for(query.encode()) == table
-    # of the tables only one has a board here
-    found = first_picture.page(query.encode())
-    assert (found is not None) is (table == "iris")
-    assert found is None or b'["\\u003c/script>\\u003cb>"]' in bytes(found.body)
+    # In this test only iris has a stored first picture.
+    picture = first_picture.page(query.encode())
+    assert (picture is not None) is (table == "iris")
+    assert picture is None or b'["\\u003c/script>\\u003cb>"]' in bytes(picture.body)

@@ -1,4 +1,4 @@
-"""At an officer's desk, without what is kept beside the ledger, no edit of any byte passes."""
+"""A check by an officer without the ledger's other files still detects any edited byte."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ FILES = ("release.json", "card.json", "card.html", "mine.jsonl")
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a ledger of two releases, the second one and its card, and nothing else."""
+    """A folder with only a ledger of two releases, the second release and its card."""
     home, desk = (tmp_path_factory.mktemp(name) for name in ("home", "desk"))
     book, out = home / "mine.jsonl", home / "release.json"
     dpviz.ledger(book, limit=(3, 1e-5))
-    asked = {"row_bound": 60, "epsilon": 0.5, "delta": 1e-7, "by": "A. Example"}
+    options = {"row_bound": 60, "epsilon": 0.5, "delta": 1e-7, "by": "A. Example"}
     for path in (None, out):
         dpviz.release(
             DATA / "example.csv", schema=DATA / "example-schema.json", ledger=book, out=path,
-            **asked,
+            **options,
         )  # fmt: skip
     dpviz.card(out, ledger=book, **SAID).write_card(home / "card.json")
     for name in FILES:
@@ -44,7 +44,7 @@ def folder(desk: Path, tmp_path: Path) -> Path:
 
 
 def _edits(found: Any) -> Iterator[Any]:
-    """Yield copies of JSON data with one thing changed: a leaf, a name, an order, one item less."""
+    """Yield copies of JSON data with one change: a leaf, a name, an order, one item less."""
     if isinstance(found, dict):
         for key, value in found.items():
             yield {k: v for k, v in found.items() if k != key}
@@ -66,8 +66,8 @@ def _edits(found: Any) -> Iterator[Any]:
 
 
 def _accepted(folder: Path, name: str, contents: Iterator[bytes]) -> list[bytes]:
-    """Return which contents of a file are taken for what was written, by either copy of a card."""
-    before, taken, edits = (folder / name).read_bytes(), [], 0
+    """Return the edited contents of a file that a check of either card copy accepts."""
+    before, accepts, edits = (folder / name).read_bytes(), [], 0
     card = "card.html" if name == "card.html" else "card.json"
     for content in contents:
         if content == before:
@@ -78,32 +78,32 @@ def _accepted(folder: Path, name: str, contents: Iterator[bytes]) -> list[bytes]
             problems = dpviz.verify(
                 folder / card, folder / "release.json", folder / "mine.jsonl"
             ).problems
-        except DpvizError as error:  # one sentence, where it is no card at all
+        except DpvizError as error:  # A file that is not a card gives one sentence.
             problems = [str(error)]
         if not problems:
-            taken.append(content)
+            accepts.append(content)
     (folder / name).write_bytes(before)
     assert edits > 100
-    return taken
+    return accepts
 
 
 def test_what_nobody_changed_fits(folder: Path) -> None:
     for card in ("card.json", "card.html"):
-        checked = folder / card, folder / "release.json", folder / "mine.jsonl"
-        assert dpviz.verify(*checked).problems == []
+        files = folder / card, folder / "release.json", folder / "mine.jsonl"
+        assert dpviz.verify(*files).problems == []
     assert dpviz.ledger(folder / "mine.jsonl").verify([folder / "release.json"]) == []
 
 
 @pytest.mark.parametrize("name", ["release.json", "card.json"])
 def test_no_changed_entry_is_taken(folder: Path, name: str) -> None:
-    found = json.loads((folder / name).read_text())
-    edits = (f"{json.dumps(edit, indent=1)}\n".encode() for edit in _edits(found))
+    content = json.loads((folder / name).read_text())
+    edits = (f"{json.dumps(edit, indent=1)}\n".encode() for edit in _edits(content))
     assert _accepted(folder, name, edits) == []
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_no_changed_byte_is_taken(folder: Path, name: str) -> None:
-    """Of each file 120 bytes, each with another value, at places drawn once."""
+    """In each file, none of 120 changed bytes at random places is accepted."""
     before = (folder / name).read_bytes()
     random = np.random.default_rng(50)
 
@@ -116,15 +116,15 @@ def test_no_changed_byte_is_taken(folder: Path, name: str) -> None:
 
 
 def test_a_page_that_is_printed_carries_its_own_digest(folder: Path) -> None:
-    """Without a ledger that knows it, what was changed on the page itself is told."""
+    """A change of the page itself is detected even without a ledger that records the page."""
     page = folder / "card.html"
     text = page.read_text(encoding="utf-8")
     page.write_text(text.replace("Apples", "Pears"), encoding="utf-8")
-    said = dpviz.verify(page, folder / "release.json", folder / "mine.jsonl").problems
-    assert "card.html was changed: it carries the digest of another page." in said
-    # beside its card it is looked at as well
-    said = dpviz.verify(folder / "card.json", folder / "release.json", folder / "mine.jsonl")
-    assert any(problem.startswith("card.html was changed") for problem in said.problems)
+    report = dpviz.verify(page, folder / "release.json", folder / "mine.jsonl").problems
+    assert "card.html was changed: the digest in the page belongs to a different page." in report
+    # Verification also checks the HTML page beside the card.
+    report = dpviz.verify(folder / "card.json", folder / "release.json", folder / "mine.jsonl")
+    assert any(problem.startswith("card.html was changed") for problem in report.problems)
 
 
 def test_a_kept_release_that_was_deleted_is_missed(tmp_path: Path) -> None:
@@ -135,15 +135,15 @@ def test_a_kept_release_that_was_deleted_is_missed(tmp_path: Path) -> None:
         dpviz.release(
             DATA / "example.csv", schema=schema, ledger=book, row_bound=60, epsilon=0.5, delta=1e-7
         )
-    found = dpviz.ledger(book)
-    assert found.verify() == []
-    first, second = (found.ledger.kept()[number] for number in (1, 2))
+    record = dpviz.ledger(book)
+    assert record.verify() == []
+    first, second = (record.ledger.kept()[number] for number in (1, 2))
     copy = shutil.copy(second, tmp_path / "copy.json")
     second.unlink()
-    assert found.verify() == [
-        "the release of spend 2 was written and is not beside mine.jsonl: its file was deleted."
+    assert record.verify() == [
+        "the release of spend 2 was written, but its file beside mine.jsonl was deleted."
     ]
-    assert found.verify([copy]) == []  # it is somewhere
+    assert record.verify([copy]) == []  # A copy of the file in another folder is valid.
     first.unlink()
     first.parent.rmdir()
-    assert len(found.verify()) == 2
+    assert len(record.verify()) == 2

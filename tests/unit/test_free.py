@@ -1,4 +1,4 @@
-"""The limiting laws of noise: closed forms against each other and against draws."""
+"""The limiting laws of noise: closed forms agree with each other and with simulation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_threshold_and_the_edge_are_where_k_turns(law: FreeNoise) -> None:
     critical = 1 / law.visible_above
     assert law.k_slope(critical) * critical**2 == pytest.approx(0, abs=1e-12)
     assert law.k_transform(critical) == pytest.approx(law.edges[1], rel=1e-12)
-    # K falls up to there and rises beyond: the edge is its least value.
+    # K falls up to the critical point and rises after it, so the spectrum's edge is K's minimum.
     assert law.k_slope(0.9 * critical) < 0 < law.k_slope(1.05 * critical)
 
 
@@ -55,7 +55,7 @@ def test_constants_of_the_wishart_difference() -> None:
     law = WishartDifferenceLaw(1.0)
     assert law.edges[1] == pytest.approx(3.3302, abs=1e-4)
     assert law.visible_above == pytest.approx(2.0582, abs=1e-4)
-    assert law.matched.jumps == law.jumps  # at infinite d
+    assert law.matched.jumps == law.jumps  # This is the limit for infinite d.
 
 
 @pytest.mark.parametrize(
@@ -63,20 +63,18 @@ def test_constants_of_the_wishart_difference() -> None:
     [("wishart_difference", (0.303, 0.889, 0.975)), ("gaussian", (0.968, 0.991, 0.997))],
 )
 def test_a_lone_spike_of_digits(key: str, overlaps: tuple[float, ...]) -> None:
-    """Figures computed by other hands at epsilon 1, 2, 4, delta 1e-4."""
-    measured = load_prepared(Settings(table="digits"))
+    """Overlaps equal figures computed by other code at epsilon 1, 2, 4, delta 1e-4."""
+    table = load_prepared(Settings(table="digits"))
     mechanism = parse_variant(key)
-    problem = measured.problem(Settings(k=1))
+    problem = table.problem(Settings(k=1))
     for epsilon, expected in zip((1.0, 2.0, 4.0), overlaps, strict=True):
         noise = mechanism.free_noise(mechanism.calibrate(problem, Budget(epsilon, 1e-4)))
         assert noise is not None
-        assert noise.lone_overlap(measured.moment.eigenvalues[0]) == pytest.approx(
-            expected, abs=6e-4
-        )
+        assert noise.lone_overlap(table.moment.eigenvalues[0]) == pytest.approx(expected, abs=6e-4)
 
 
 def test_laplace_tails_become_the_fourth_and_sixth_cumulant() -> None:
-    """A Laplace of scale 1 has cumulants 2, 12 and 240; a matrix of them d times these."""
+    """A Laplace entry of scale 1 has cumulants 2, 12 and 240; a d x d matrix, d times these."""
     law = SemiCircle(math.sqrt(2), 30, tails=(3.0, 30.0)).matched
     for order, cumulant in ((4, 12), (6, 240)):
         assert sum(rate * size**order for rate, size in law.jumps) == pytest.approx(30 * cumulant)
@@ -86,13 +84,13 @@ def test_laplace_tails_become_the_fourth_and_sixth_cumulant() -> None:
 
 def _with_a_law() -> list[str]:
     problem, budget = _SMALL, _BUDGET
-    found = []
+    keys = []
     for key, cls in all_mechanisms().items():
         mechanism = cls()
         able = mechanism.why_not(problem, budget, rows=False) is None
         if able and mechanism.free_noise(mechanism.calibrate(problem, budget)) is not None:
-            found.append(key)
-    return found
+            keys.append(key)
+    return keys
 
 
 _SMALL = Problem(500, 6, 2, Relation.REPLACE, Domain.ball(6))
@@ -107,7 +105,7 @@ def test_the_additive_mechanisms_have_a_law() -> None:
 
 
 def _second_moment(key: str, draws: int) -> tuple[float, float]:
-    """Return mean and standard error of ||noise||_F^2/d over draws."""
+    """Return the mean and standard error of ||noise||_F^2/d over samples."""
     mechanism = parse_variant(key)
     data = SecondMoment(np.diag([0.3, 0.2, 0.1, 0.05, 0.02, 0.0]), _SMALL.n)
     calibration = mechanism.calibrate(_SMALL, _BUDGET)
@@ -122,7 +120,7 @@ def _second_moment(key: str, draws: int) -> tuple[float, float]:
 @pytest.mark.slow
 @pytest.mark.parametrize("key", _with_a_law())
 def test_the_matched_law_has_the_second_moment_of_the_noise(key: str) -> None:
-    """Six standard errors: a false alarm in 5e8 by the central limit theorem."""
+    """Second moments agree within six standard errors: one false alarm in 5e8 by the CLT."""
     mechanism = parse_variant(key)
     law = mechanism.free_noise(mechanism.calibrate(_SMALL, _BUDGET))
     assert law is not None

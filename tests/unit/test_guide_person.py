@@ -1,4 +1,4 @@
-"""One person's clouds: the payload against the laws it stands for."""
+"""One person's point clouds: the payload follows the laws of the releases."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def test_the_payload_is_json_and_small() -> None:
 
 def test_limits_are_the_exact_rates_of_both_worlds() -> None:
     assert DIFFERENCE["at"][ONE]["limit"][0] == pytest.approx(1 / (1 + math.e))
-    # Gaussian at (1, 1e-5): mu = .268, so 45 and 55 of 100
+    # Gaussian noise at (1, 1e-5) has mu = .268, which gives the rates 45 % and 55 % in both worlds.
     out, within = GAUSSIAN["at"][ONE]["limit"]
     assert out == pytest.approx(norm.cdf(-0.268 / 2), abs=1e-3)
     assert (round(100 * out), round(100 * within)) == (45, 55)
 
 
 def test_at_the_rim_the_gaussian_cloud_reaches_its_limit() -> None:
-    """Under zero-out a unit row moves the release by 1 along its own direction, noise std t."""
+    """Under zero-out a unit row moves the release by 1 along its direction; the noise has std t."""
     scale = GAUSSIAN["at"][ONE]["scale"]
     assert norm.sf(0.5 / scale) == pytest.approx(GAUSSIAN["at"][ONE]["limit"][0], abs=1e-6)
 
@@ -46,15 +46,15 @@ def test_quantiles_are_those_of_the_noise_drawn(mechanism: dict[str, object]) ->
         c, s = math.cos(turn), math.sin(turn)
         along = c * c * noise[:, 0] + 2 * c * s * noise[:, 1] + s * s * noise[:, 2]
         share = float((np.abs(along) <= quantiles[125]).mean())
-        # the median of the size, within six standard errors of 1,000 draws (false alarm 2e-9)
+        # The median size is correct within six standard errors of 1,000 samples (false alarm 2e-9).
         assert abs(share - 0.5) <= 6 * 0.5 / math.sqrt(len(noise))
 
 
 def test_quantiles_of_the_gaussian_are_the_normal_ones() -> None:
     quantiles = np.array(GAUSSIAN["quantiles"]) / GAUSSIAN["grain"]
-    # std 1 along any direction; 400,000 draws give .5 % at most here, six standard errors
+    # The std is 1 along any direction. With 400,000 samples, six standard errors are at most .5 %.
     assert quantiles[125] == pytest.approx(norm.ppf(0.75), rel=0.01)
-    # Negative control: the quantiles of noise of twice the scale are not these.
+    # Control: noise of twice the scale has different quantiles.
     assert quantiles[125] != pytest.approx(2 * norm.ppf(0.75), rel=0.01)
 
 
@@ -76,5 +76,5 @@ def test_noise_of_the_cone_is_positive_and_the_repair_is_not() -> None:
         least = (noise[:, 0] + noise[:, 2]) / 2 - np.hypot(
             (noise[:, 0] - noise[:, 2]) / 2, noise[:, 1]
         )
-        assert bool((least > -3).all()) is positive  # a grain or two of rounding
+        assert bool((least > -3).all()) is positive  # Rounding errs by one or two grains.
         assert mechanism["oneSided"] is positive

@@ -1,4 +1,4 @@
-"""What a browser says at once is heard one by one, and all of it."""
+"""Messages that a browser sends at once are handled one by one, and none is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.long
 
 
 class Runner:
-    """A run that begins and ends when a test says so."""
+    """A script run that begins and ends when a test requires it."""
 
     made: list[Runner]
     quick: Session | None = None
@@ -35,7 +35,7 @@ class Runner:
         self.made.append(self)
 
     def start(self) -> None:
-        """Begin, and take what was set at once where that is asked for."""
+        """Begin the run, and read the settings at once if requested."""
         if self.quick is not None:
             self.quick.taken(self._script_thread)
 
@@ -44,12 +44,12 @@ class Runner:
 
 
 def heard(session: Session) -> list[tuple[str, bool]]:
-    """Return the runs that have begun, and whether each was told to end."""
+    """Return the runs that have begun, and whether each run received a request to end."""
     return [(one.page, one.ended) for one in Runner.made]
 
 
 async def turn() -> None:
-    """Let the session act on what it was told."""
+    """Let the session handle the messages that it received."""
     await asyncio.sleep(0)
 
 
@@ -74,19 +74,19 @@ def test_a_run_is_not_ended_before_it_has_taken_what_was_set(runners: list[Runne
         for page in "abc":
             one.request_rerun(ClientState(page_name=page))
         assert heard(one) == [("a", False)]
-        one.taken(threading.current_thread())  # another run's
+        one.taken(threading.current_thread())  # This thread belongs to another run.
         await turn()
         assert heard(one) == [("a", False)]
         one.taken(runners[0]._script_thread)
         await turn()
         assert heard(one) == [("a", True), ("b", False)]
-        # a run that never comes so far, as its script cannot be read, holds up nothing
+        # If a script is unreadable, its run never reads the settings; this run must block nothing.
         one._on_scriptrunner_event(runners[1], ScriptRunnerEvent.SHUTDOWN)  # type: ignore[arg-type]
         await turn()
         assert heard(one) == [("a", True), ("b", False), ("c", False)]
         one.taken(runners[2]._script_thread)
         await turn()
-        one.request_rerun(ClientState(page_name="d"))  # as ever
+        one.request_rerun(ClientState(page_name="d"))
         assert heard(one)[2:] == [("c", True), ("d", False)]
 
     with ExitStack() as rooms:
@@ -109,11 +109,11 @@ def test_a_late_word_of_a_page_that_is_left_does_not_lead_back_to_it(runners: li
 
         there.current_page_script_hash = "a"
         assert then(said("a", "v=1&k=3")) == ("a", "v=1&k=3")
-        assert then(said("b", "")) == ("b", "")  # the menu
-        there.current_page_script_hash = "b"  # as its run does, of which a browser has not heard
+        assert then(said("b", "")) == ("b", "")  # The user clicks in the page menu.
+        there.current_page_script_hash = "b"  # The run shows page b, unknown to the browser.
         assert then(said("a", "v=1&k=3")) == ("b", "")
         assert then(said("a", "v=1&k=3", back=True)) == ("a", "v=1&k=3")
-        there.current_page_script_hash = "main"  # no page: its first run has not come so far
+        there.current_page_script_hash = "main"  # The first run has not yet chosen a page.
         assert then(said("a", "v=1&k=3")) == ("a", "v=1&k=3")
 
     with ExitStack() as rooms:

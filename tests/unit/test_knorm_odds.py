@@ -1,4 +1,4 @@
-"""What K-norm noise tells at most, against exact integrals and simulation by other code."""
+"""Upper limits on K-norm noise's leakage agree with exact integrals and simulation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def problem_of(d: int, relation: Relation = Relation.REPLACE, m: int | None = No
 def right_guesses(d: int, relation: Relation, epsilon: float, size: int) -> tuple[float, float]:
     """Return the share of right guesses on worst neighbours, and its standard error.
 
-    By the mechanism's own releases and density ratio, E (1 - e^-L)+, and no part of the account.
+    The result uses the mechanism's releases and density ratio, E (1 - e^-L)+, but no accounting.
     """
     tables = [np.zeros((d, d)), np.zeros((d, d))]
     tables[0][0, 0] = 1 / N
@@ -69,9 +69,9 @@ def test_limits_lie_just_above_the_exact_total_variation(
     relation: Relation, epsilon: float
 ) -> None:
     exact, limit = exact_of_two(relation, epsilon), most_apart(2, epsilon, relation)
-    assert exact < limit < exact + 0.025  # between epsilons a line is above the curve
+    assert exact < limit < exact + 0.025  # Between the computed epsilons, lines exceed the curve.
     assert limit < math.tanh(epsilon / 2)
-    assert most_apart(10, epsilon, relation) < exact  # the control: limits of more features
+    assert most_apart(10, epsilon, relation) < exact  # Control: 10 features have a lower limit.
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -80,22 +80,22 @@ def test_limits_lie_just_above_the_exact_total_variation(
     [
         (2, 20_000),
         (10, 6_000),
-        pytest.param(30, 1_200, marks=pytest.mark.slow),
-        pytest.param(61, 400, marks=pytest.mark.slow),
+        pytest.param(30, 1_200, marks=pytest.mark.long),
+        pytest.param(61, 400, marks=pytest.mark.long),
     ],
 )
 def test_right_guesses_are_those_of_a_simulation(relation: Relation, d: int, size: int) -> None:
-    """Within 1 of 100 above it, and not below it by more than its error."""
+    """The limit is at most 1 in 100 above the simulation, and never below, up to its error."""
     guesses, error = right_guesses(d, relation, 1.0, size)
-    spent = KNorm().spent(problem_of(d, relation), Budget(1.0))
-    said = both_worlds(spent)
-    assert said.kind is Kind.UPPER_BOUND
-    assert guesses - 4 * error < said.value < guesses + 0.01 + 4 * error
-    assert said.value < 1 / (1 + math.exp(-1.0)) - 0.02  # what the epsilon alone allows
+    loss = KNorm().spent(problem_of(d, relation), Budget(1.0))
+    worlds = both_worlds(loss)
+    assert worlds.kind is Kind.UPPER_BOUND
+    assert guesses - 4 * error < worlds.value < guesses + 0.01 + 4 * error
+    assert worlds.value < 1 / (1 + math.exp(-1.0)) - 0.02  # Epsilon alone would allow more.
 
 
 def test_between_neighbours_that_are_not_the_worst_less_is_told() -> None:
-    """Shorter rows and rows that are not orthogonal, by the mechanism's own ratio."""
+    """Shorter or non-orthogonal rows reveal less, by the mechanism's own ratio."""
     limit = most_apart(4, 2.0, Relation.REPLACE)
     mechanism = KNorm()
     calibration = mechanism.calibrate(problem_of(4), Budget(2.0))
@@ -112,37 +112,37 @@ def test_between_neighbours_that_are_not_the_worst_less_is_told() -> None:
 
 def test_a_person_with_several_rows_is_told_apart_by_no_more_than_the_sum() -> None:
     for m in (1, 3, 1_000):
-        spent = KNorm().spent(problem_of(4, m=m), Budget(1.0))
-        assert spent is not None
-        assert spent.total_variation is not None
+        loss = KNorm().spent(problem_of(4, m=m), Budget(1.0))
+        assert loss is not None
+        assert loss.total_variation is not None
         row = most_apart(4, 1.0 / m, Relation.REPLACE)
-        assert spent.total_variation == pytest.approx(m * row, rel=1e-6)
+        assert loss.total_variation == pytest.approx(m * row, rel=1e-6)
 
 
 def test_what_was_not_simulated_says_what_its_epsilon_says() -> None:
     assert most_apart(99, 1.0, Relation.REPLACE) == math.tanh(0.5)
     assert most_apart(4, 2 * EPSILONS[-1], Relation.ZERO_OUT) == math.tanh(EPSILONS[-1])
     box = Problem(N, 4, 1, Relation.REPLACE, Domain.box(4))
-    spent = KNorm().spent(box, Budget(1.0))
-    assert spent is not None
-    assert spent.total_variation is None
+    loss = KNorm().spent(box, Budget(1.0))
+    assert loss is not None
+    assert loss.total_variation is None
 
 
 def test_misses_are_no_fewer_than_the_total_variation_allows() -> None:
     alpha: FloatArray = np.linspace(0, 1, 101)
-    seen = curve(KNorm(), problem_of(10), Budget(1.0), alpha)
+    trade_off = curve(KNorm(), problem_of(10), Budget(1.0), alpha)
     apart = most_apart(10, 1.0, Relation.REPLACE)
-    assert (seen.beta >= 1 - alpha - apart - 1e-12).all()
-    assert (1 - alpha - seen.beta).max() == pytest.approx(apart)
+    assert (trade_off.beta >= 1 - alpha - apart - 1e-12).all()
+    assert (1 - alpha - trade_off.beta).max() == pytest.approx(apart)
 
 
 def test_a_limit_of_a_mean_fails_as_seldom_as_it_says() -> None:
-    """400 limits that may fail one in ten each; the control is the mean itself."""
+    """Of 400 limits that each fail at most one time in ten, no more fail than chance allows."""
     rng = np.random.default_rng(4)
-    failed = 0
+    failures = 0
     for _ in range(400):
         values = rng.beta(0.5, 4.0, 300)
         limit = upper_limit(values, 1.0, 0.1)
-        failed += limit < 1 / 9
+        failures += limit < 1 / 9
         assert values.mean() <= limit < values.mean() + 0.03
-    assert failed <= 40 + 4 * 6
+    assert failures <= 40 + 4 * 6

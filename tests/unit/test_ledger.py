@@ -1,4 +1,4 @@
-"""The ledger: appended to whole, by one process at a time, under one name, and never passed."""
+"""The ledger: whole lines, one process at a time, one name, and a limit never exceeded."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _spend(ledger: Ledger, epsilon: float = 0.5, delta: float = 1e-7, **more: An
 
 
 def _bytes(folder: Path) -> dict[str, bytes]:
-    """Return every file below a folder but the locks, which hold nothing."""
+    """Return every file below a folder except the locks, which have no content."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -77,7 +77,7 @@ def test_only_the_owner_may_read_it_and_a_shared_one_stays_shared(tmp_path: Path
 def test_a_limit_refuses_and_writes_nothing(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger", 1.0, 1e-6)
     _spend(ledger, 0.5, 5e-7)
-    _spend(ledger, 0.5, 5e-7)  # just the limit
+    _spend(ledger, 0.5, 5e-7)  # This spend reaches the limit exactly.
     assert ledger.read().left == (0.0, 0.0)
     before = _bytes(tmp_path)
     with pytest.raises(LedgerError, match=r"refuses: .* would pass its limit of 1 and 1e-6"):
@@ -85,7 +85,7 @@ def test_a_limit_refuses_and_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="refuses"):
         ledger.check(Spend("m", 1e-3), Relation.REPLACE)
     assert _bytes(tmp_path) == before
-    with pytest.raises(LedgerError, match="there already"):
+    with pytest.raises(LedgerError, match="exists already"):
         _new(tmp_path / "ledger", 5.0)
 
 
@@ -94,7 +94,7 @@ def test_what_roundings_leave_of_a_limit_is_nothing(tmp_path: Path) -> None:
     _spend(ledger, 1 - 1e-14)
     receipt = _spend(ledger, 0.05 - 5e-15)
     assert receipt.left == ledger.read().left == (0.0, 0.0)
-    assert "has 0 and 0 left" in receipt.said
+    assert "epsilon 0 and delta 0 are left" in receipt.said
 
 
 def test_delta_alone_can_pass_the_limit(tmp_path: Path) -> None:
@@ -104,17 +104,17 @@ def test_delta_alone_can_pass_the_limit(tmp_path: Path) -> None:
 
 def test_a_zcdp_ledger_adds_rho(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger", 2.0, 1e-6, account="zcdp")
-    for _ in range(3):  # basic would have stopped at one: 1e-6 each
+    for _ in range(3):  # By basic composition, 1e-6 allows only one spend.
         before = ledger.read().left
         _spend(ledger, 1.0, 1e-6, rho=0.0243)
     with pytest.raises(LedgerError, match="refuses"):
         _spend(ledger, 1.0, 1e-6, rho=0.0243)
     contents = ledger.read()
     assert contents.total == pytest.approx((epsilon_of_rho(3 * 0.0243, 1e-6), 1e-6))
-    # what is left is one release: one quoted so much was still paid, a dearer one is not
+    # The remaining budget is stated as one release. Less was accepted; more will be refused.
     assert epsilon_of_rho(0.0243, 1e-6) < before[0]
     assert 0 < contents.left[0] < epsilon_of_rho(0.0243, 1e-6)
-    with pytest.raises(LedgerError, match="refuses"):  # its delta alone is all there is
+    with pytest.raises(LedgerError, match="refuses"):  # This delta alone reaches the limit.
         _spend(_new(tmp_path / "pure", 1.0, 1e-6, account="zcdp"), 0.01, 1e-6)
     with pytest.raises(InvalidSetting, match="delta above 0 for a zcdp account"):
         _new(tmp_path / "none", 1.0, 0.0, account="zcdp")
@@ -143,7 +143,7 @@ def test_two_names_of_one_file_are_one_ledger(tmp_path: Path) -> None:
     for name in names:
         with pytest.raises(LedgerError, match="refuses"):
             _spend(Ledger(name), 0.3)
-    assert (tmp_path / "link").is_symlink()  # the link itself was not swapped for a file
+    assert (tmp_path / "link").is_symlink()  # The link must remain a link, not a file.
     assert not (tmp_path / "link.lock").exists()
 
 
@@ -160,7 +160,7 @@ def test_a_hard_link_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_is_no_ledger(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
+    os.mkfifo(tmp_path / "pipe")  # Reading a pipe would wait for ever.
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("pipe", "folder"):
@@ -168,7 +168,7 @@ def test_what_is_no_file_is_no_ledger(tmp_path: Path) -> None:
             Ledger(tmp_path / name).read()
     with pytest.raises(LedgerError, match="ledger loop cannot be read"):
         Ledger(tmp_path / "loop").read()
-    with pytest.raises(LedgerError, match="cannot be written: there is no such folder"):
+    with pytest.raises(LedgerError, match="cannot be written: the folder does not exist"):
         _new(tmp_path / "missing" / "ledger")
 
 
@@ -176,7 +176,7 @@ def test_a_deleted_ledger_does_not_give_its_budget_back(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger")
     _spend(ledger)
     ledger.path.unlink()
-    with pytest.raises(LedgerError, match="there already, or what belongs to one"):
+    with pytest.raises(LedgerError, match="or one of its files exists already"):
         _new(tmp_path / "ledger")
 
 
@@ -186,24 +186,26 @@ def test_a_deleted_ledger_does_not_give_its_budget_back(tmp_path: Path) -> None:
 def test_another_relation_or_unit_is_refused(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger", relation=Relation.ZERO_OUT)
     before = _bytes(tmp_path)
-    with pytest.raises(LedgerError, match=r"under the relation zero-out, .* under replace"):
+    with pytest.raises(LedgerError, match=r"under zero-out neighbours.* under replace neighbours"):
         _spend(ledger, relation=Relation.REPLACE)
     with pytest.raises(
-        LedgerError, match=r"one row at a time. This release is under .* one person at a time"
+        LedgerError, match=r"one row under .* This release states the loss of one p"
     ):
         ledger.spend(Spend("m", 1.0), Relation.ZERO_OUT, Unit.PERSON)
     assert _bytes(tmp_path) == before
     assert _spend(ledger, relation=Relation.ZERO_OUT).number == 1
     other = _new(tmp_path / "other", unit=Unit.PERSON)
     with pytest.raises(
-        LedgerError, match=r"one person at a time. This release is .* one row at a time"
+        LedgerError, match=r"one person under .* This release states the loss of one r"
     ):
         _spend(other)
 
 
 def test_a_ledger_pays_for_its_purpose_alone(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger", purpose="annual report")
-    with pytest.raises(LedgerError, match="pays for 'annual report', and this release is for 'a w"):
+    with pytest.raises(
+        LedgerError, match="is for the purpose 'annual report', and this release is for 'a w"
+    ):
         _spend(ledger, stated_purpose="a war")
     assert ledger.read().spends == ()
     assert _spend(ledger, stated_purpose="Annual report").number == 1
@@ -214,23 +216,23 @@ def test_the_first_table_is_bound_and_another_is_refused(tmp_path: Path) -> None
     one, other = (ledger.fingerprint([table]) for table in (b"1,2\n3,4\n", b"1,2\n3,5\n"))
     _spend(ledger, table=one)
     _spend(ledger, table=one)
-    with pytest.raises(LedgerError, match=r"is about another table; .* dpviz ledger bind ledger"):
+    with pytest.raises(LedgerError, match=r"to a different table. .* dpviz ledger bind ledger"):
         _spend(ledger, table=other)
-    _spend(ledger)  # rows that came as an array: they are counted, and cannot be told apart
+    _spend(ledger)  # The ledger knows the number of rows, not which rows.
     ledger.bind(other, "row 2 corrected")
     ledger.bind(other)
     _spend(ledger, table=other)
     contents = ledger.read()
     assert contents.tables == (one, other)
     assert [spend.table for spend in contents.spends] == [one, one, "", other]
-    with pytest.raises(LedgerError, match="another table"):
+    with pytest.raises(LedgerError, match="a different table"):
         _spend(ledger, table=ledger.fingerprint([b"x"]))
 
 
 def test_a_table_can_be_bound_before_anything_is_spent(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger")
     ledger.bind(ledger.fingerprint([b"one"]))
-    with pytest.raises(LedgerError, match="another table"):
+    with pytest.raises(LedgerError, match="a different table"):
         _spend(ledger, table=ledger.fingerprint([b"other"]))
 
 
@@ -253,14 +255,14 @@ def test_a_schema_can_be_fixed_when_the_ledger_is_made(tmp_path: Path) -> None:
     assert _spend(ledger, schema="abc").number == 1
     free = _new(tmp_path / "free")
     _spend(free, schema="abc")
-    _spend(free, schema="abd")  # two readings of the same people compose like any two releases
+    _spend(free, schema="abd")  # Two schemas for the same people share one budget.
     assert [spend.schema for spend in free.read().spends] == ["abc", "abd"]
 
 
 def test_a_form_is_spent_once(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger")
     _spend(ledger, token="one")
-    with pytest.raises(LedgerError, match=r"sent before and is spend number 1 .* nothing more"):
+    with pytest.raises(LedgerError, match=r"sent before: .* is number 1 .* no further budget"):
         _spend(ledger, token="one")
     assert _spend(ledger, token="two").number == 2
     assert [ledger.read().number_of(token) for token in ("two", "three")] == [2, None]
@@ -295,25 +297,25 @@ def test_damage_is_one_sentence_and_nothing_is_spent(
     ledger = _new(tmp_path / "ledger")
     for _ in range(2):
         _spend(ledger)
-    damaged = damage(ledger.path.read_text())
-    ledger.path.write_text(damaged)
-    with pytest.raises(LedgerError, match=f"damaged or .* from line {line} on") as found:
+    bad = damage(ledger.path.read_text())
+    ledger.path.write_text(bad)
+    with pytest.raises(LedgerError, match=f"damaged from line {line} on") as error:
         ledger.read()
-    assert str(found.value).count(".") == 1
+    assert str(error.value).count(".") == 1
     with pytest.raises(LedgerError, match="nothing was spent"):
         _spend(ledger)
-    assert ledger.path.read_text() == damaged
+    assert ledger.path.read_text() == bad
 
 
 def _rewritten(text: str, number: int, **changed: object) -> str:
-    """Return a ledger with one line changed and every digest made anew, as a forger would."""
+    """Return a ledger with one line changed and every digest rebuilt, as a forger would."""
     lines, before = [], ledger_module._START
     for at, line in enumerate(text.splitlines(), start=1):
-        found = {key: value for key, value in json.loads(line).items() if key != "check"}
+        entry = {key: value for key, value in json.loads(line).items() if key != "check"}
         if at == number:
-            found.update(changed)
-        found["check"] = before = ledger_module._check(found, before)
-        lines.append(json.dumps(found))
+            entry.update(changed)
+        entry["check"] = before = ledger_module._check(entry, before)
+        lines.append(json.dumps(entry))
     return "\n".join(lines) + "\n"
 
 
@@ -349,9 +351,9 @@ def test_a_line_with_good_digests_and_bad_contents_is_one_sentence(
     (tmp_path / "ledger.head").unlink()
     text = ledger.path.read_text()
     ledger.path.write_text(_rewritten(text, number))
-    assert ledger.path.read_text() == text  # the forger knows how
+    assert ledger.path.read_text() == text  # A forger can compute all digests again.
     ledger.path.write_text(_rewritten(text, number, **changed))
-    with pytest.raises(LedgerError, match=f"damaged or .* from line {number} on"):
+    with pytest.raises(LedgerError, match=f"damaged from line {number} on"):
         ledger.read()
 
 
@@ -377,11 +379,11 @@ def test_a_cut_tail_is_refused(tmp_path: Path) -> None:
     ledger = _new(tmp_path / "ledger", 1.0)
     for _ in range(2):
         _spend(ledger)
-    _cut(ledger.path, 1)  # head -n 1: the digests that are left are good
-    with pytest.raises(LedgerError, match="has 1 of the 3 lines that were written: it was cut"):
+    _cut(ledger.path, 1)  # As head -n 1 does: the remaining digests are valid.
+    with pytest.raises(LedgerError, match="has only 1 of its 3 lines: it was truncated"):
         ledger.read()
     before = _bytes(tmp_path)
-    with pytest.raises(LedgerError, match=r"it was cut.*nothing was spent"):
+    with pytest.raises(LedgerError, match=r"it was truncated.*nothing was spent"):
         _spend(ledger)
     assert _bytes(tmp_path) == before
 
@@ -396,10 +398,10 @@ def test_a_tail_behind_a_kept_release_is_refused(tmp_path: Path) -> None:
     assert len(ledger.read().spends) == 2
     (tmp_path / "ledger.head").unlink()
     _cut(ledger.path, 2)
-    said = r"ends at spend 1 and the kept release 000002-\w+\.json is of spend 2: it was cut"
-    with pytest.raises(LedgerError, match=said):
+    text = r"ends at spend 1, but the saved release 000002-\w+\.json is spend 2: it was truncated"
+    with pytest.raises(LedgerError, match=text):
         ledger.read()
-    with pytest.raises(LedgerError, match=said):
+    with pytest.raises(LedgerError, match=text):
         _spend(ledger)
 
 
@@ -410,19 +412,21 @@ def test_a_ledger_that_went_on_from_a_copy_is_refused(tmp_path: Path) -> None:
     shutil.copy(ledger.path, copy / "ledger")
     receipt = _spend(ledger, 1.0)
     other = Ledger(copy / "ledger")
-    assert _spend(other, 0.1).number == 1  # a copy elsewhere is a ledger of its own ...
+    assert _spend(other, 0.1).number == 1  # A ledger copied to another folder is separate.
     shutil.copy(other.path, ledger.path)
-    with pytest.raises(LedgerError, match=r"line 2 of ledger ledger is not the one written"):
+    with pytest.raises(
+        LedgerError, match=r"line 2 of ledger ledger is not the line that was written"
+    ):
         _spend(ledger)
     (tmp_path / "ledger.head").unlink()
     ledger.folder.mkdir()
     ledger.name_of(receipt).write_text("{}")
-    with pytest.raises(LedgerError, match=r"is not of spend 1 of ledger ledger: it went on"):
+    with pytest.raises(LedgerError, match=r"is not spend 1 of ledger ledger: it continued"):
         _spend(ledger)
 
 
 def test_a_head_that_stayed_behind_refuses_nothing(tmp_path: Path) -> None:
-    """A process that is killed between the two files leaves a head older than the ledger."""
+    """A killed process may leave an old head; the next release is still accepted."""
     ledger = _new(tmp_path / "ledger")
     old = (tmp_path / "ledger.head").read_bytes()
     _spend(ledger)
@@ -434,7 +438,7 @@ def test_a_head_that_stayed_behind_refuses_nothing(tmp_path: Path) -> None:
 def test_a_damaged_head_is_one_sentence(tmp_path: Path, text: str) -> None:
     ledger = _new(tmp_path / "ledger")
     (tmp_path / "ledger.head").write_bytes(text.encode("latin-1"))
-    with pytest.raises(LedgerError, match=r"ledger\.head beside the ledger is damaged"):
+    with pytest.raises(LedgerError, match=r"ledger\.head is damaged"):
         _spend(ledger)
 
 
@@ -461,21 +465,21 @@ def test_the_command_makes_shows_and_keeps_a_limit(
         "left": {"epsilon": 3.0, "delta": 1e-5},
         "spends": [],
     }
-    said = {"stated_purpose": "a study", "by": "A. Example"}
-    spend = Spend("some_key", 0.25, 1e-7, purpose="release", **said)
+    facts = {"stated_purpose": "a study", "by": "A. Example"}
+    spend = Spend("some_key", 0.25, 1e-7, purpose="release", **facts)
     Ledger(path).spend(spend, Relation.ZERO_OUT)
     assert main(["ledger", str(path)]) == 0
-    shown = capsys.readouterr().out
-    assert "some_key" in shown
-    assert "a study  A. Example" in shown  # what for, and who
-    assert shown.splitlines()[-1].endswith("no file")  # a spend that left no release
+    output = capsys.readouterr().out
+    assert "some_key" in output
+    assert "a study  A. Example" in output  # The list names the purpose and responsible person.
+    assert output.splitlines()[-1].endswith("no file")  # This spend has no release file.
     assert main(["ledger", str(path), "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["total"] == {"epsilon": 0.25, "delta": 1e-7}
-    assert found["spends"][0]["mechanism"] == "some_key"
-    assert found["spends"][0]["when"].startswith("20")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["total"] == {"epsilon": 0.25, "delta": 1e-7}
+    assert answer["spends"][0]["mechanism"] == "some_key"
+    assert answer["spends"][0]["when"].startswith("20")
     assert main(["ledger", "new", str(path), "--limit", "9,1e-5"]) == 2
-    assert "its limit was set when it was made" in capsys.readouterr().err
+    assert "The limit of an existing ledger cannot be changed" in capsys.readouterr().err
     assert main(["ledger", "new", str(tmp_path / "other"), "--limit", "much"]) == 2
     assert capsys.readouterr().err.startswith("dpviz: --limit must be written EPSILON,DELTA")
     assert main(["ledger", "new", str(tmp_path / "other")]) == 2
@@ -492,7 +496,7 @@ def test_the_command_binds_a_corrected_table(
     for content in ("a,b\n1,2\n", "a,b\n1,3\n"):
         table.write_text(content)
         assert main(["ledger", "bind", str(path), str(table), "--purpose", "corrected"]) == 0
-    assert "is about 2 tables of the same people now" in capsys.readouterr().out
+    assert "now covers 2 tables of the same people" in capsys.readouterr().out
     assert len(Ledger(path).read().tables) == 2
 
 
@@ -510,7 +514,7 @@ def test_the_command_fixes_a_schema(tmp_path: Path) -> None:
 def test_a_table_that_another_ledger_pays_for_is_told_or_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three ledgers for one file each paid 1, and no limit held for its people."""
+    """If another ledger has the table, a release warns; with DPVIZ_ONE_LEDGER it is refused."""
     table, schema = DATA / "example.csv", str(DATA / "example-schema.json")
 
     def paid(name: str, table: Path = table) -> tuple[int, str]:
@@ -522,18 +526,18 @@ def test_a_table_that_another_ledger_pays_for_is_told_or_refused(
 
     assert paid("a.jsonl") == (0, "")
     (tmp_path / "no.head").write_text("{}")
-    status, said = paid("b.jsonl")
+    status, text = paid("b.jsonl")
     assert status == 0
-    assert said.startswith("dpviz: a.jsonl in the same folder pays for this table too: what they")
-    assert said.count("\n") == 1
+    assert text.startswith("dpviz: a.jsonl in the same folder records this table too. Their costs")
+    assert text.count("\n") == 1
     other = tmp_path / "other.csv"
     other.write_text(table.read_text() + "1,1,1,1,1\n")
     assert paid("c.jsonl", other) == (0, "")
     monkeypatch.setenv("DPVIZ_ONE_LEDGER", "on")
-    status, said = paid("d.jsonl")
+    status, text = paid("d.jsonl")
     assert status == 2
-    assert "a.jsonl and b.jsonl in the same folder pay for this table too" in said
-    assert "a table has one ledger here; nothing was spent." in said
+    assert "a.jsonl and b.jsonl in the same folder record this table too" in text
+    assert "this machine allows one ledger a table; nothing was spent." in text
     assert Ledger(tmp_path / "d.jsonl").read().spends == ()
 
 
@@ -562,7 +566,7 @@ CONTAINER = """\
         (MOUNTS, "/with blank/ledgers", "in memory"),
         (MOUNTS, "/twice", "in memory"),
         (CONTAINER, "/tmp/.local/share/dpviz/ledgers", "in memory"),
-        (CONTAINER, "/srv/dpviz/ledgers", "inside the container, and go with it"),
+        (CONTAINER, "/srv/dpviz/ledgers", "inside the container, which can be deleted"),
         (CONTAINER, "/var/lib/dpviz/ledgers", None),
     ],
 )
@@ -581,11 +585,11 @@ def test_a_ledger_known_by_a_name_is_refused_where_it_does_not_last(
     monkeypatch.setenv("DPVIZ_LEDGERS", str(tmp_path))
     monkeypatch.setattr(ledger_module, "_fleeting", lambda folder: "in memory")
     monkeypatch.setenv("DPVIZ_LEDGERS_TEMPORARY", "no")
-    with pytest.raises(LedgerError) as refused:
+    with pytest.raises(LedgerError) as error:
         ledger_module.ledger_named("mine")
-    assert str(refused.value) == (
-        "ledger mine would lie in memory. If it is lost, its budget can be spent again. Let "
-        "DPVIZ_LEDGERS name a folder that is kept, such as a volume, or say "
+    assert str(error.value) == (
+        "ledger mine would lie in memory. If a ledger is lost, its budget can be spent "
+        "again. Set DPVIZ_LEDGERS to a permanent folder, such as a volume, or set "
         "DPVIZ_LEDGERS_TEMPORARY=on; nothing was spent."
     )
     monkeypatch.setenv("DPVIZ_LEDGERS_TEMPORARY", "Yes")
@@ -600,9 +604,9 @@ def test_a_ledger_that_pages_made_is_found_by_its_name(
     assert main(["ledger", "new", str(tmp_path / "study.jsonl"), "--limit", "3,1e-5"]) == 0
     assert main(["ledger", "study"]) == 0
     assert main(["ledger", "verify", "study"]) == 0
-    said = capsys.readouterr()
-    assert "study.jsonl: epsilon 0" in said.out
-    assert main(["ledger", "studies"]) == 2  # a name that nobody gave is no ledger
+    output = capsys.readouterr()
+    assert "study.jsonl: epsilon 0" in output.out
+    assert main(["ledger", "studies"]) == 2  # An unknown subcommand is not a ledger.
 
 
 def test_a_link_into_memory_is_followed(tmp_path: Path) -> None:

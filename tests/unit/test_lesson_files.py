@@ -1,4 +1,4 @@
-"""Lessons as files: what one may say, what is refused in one sentence, a teacher's own folder."""
+"""Lessons as files: valid content, refusals in one sentence, a teacher's own folder."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def written(folder: Path, text: str = MINE, name: str = "mine.toml") -> Path:
 def test_a_file_is_a_lesson(tmp_path: Path) -> None:
     lesson = read(written(tmp_path))
     assert problems(lesson) == []
-    asked = lesson.question_at(0)
-    assert asked is not None
+    question = lesson.question_at(0)
+    assert question is not None
     assert lesson.filled(lesson.steps[0].say) == "Epsilon is 2."
-    assert lesson.state(0, 1).settings.epsilon == asked.right
-    assert not asked.possible(11)
-    assert asked.possible(0.001)
+    assert lesson.state(0, 1).settings.epsilon == question.right
+    assert not question.possible(11)
+    assert question.possible(0.001)
 
 
 @pytest.mark.parametrize(
@@ -66,19 +66,19 @@ def test_a_file_is_a_lesson(tmp_path: Path) -> None:
     [
         ("number = 1", "number = 1\nnumbr = 2", "the lesson has no 'numbr'"),
         ("epsilon = 2\n", "epsilon = -2\n", "epsilon must be"),
-        ('"epsilon"\n', '"__import__"\n', "is of no quantity"),
-        ('"epsilon"\n', '"compute(1)"\n', "is of no quantity"),
+        ('"epsilon"\n', '"__import__"\n', "must name one of the quantities"),
+        ('"epsilon"\n', '"compute(1)"\n', "must name one of the quantities"),
         ('of = "share", value = 0.5', 'of = "share"', "needs value"),
-        ('reaches = "half"', 'reaches = "later"', "a number that stands before"),
-        ('where = "recovery", reaches = "half"', 'where = "recovery"', "reaches and a number"),
-        ("{here}", "{nowhere}", "names {nowhere}, which [numbers] does not compute"),
-        ("{here}", "{here", "a brace that is not closed"),
-        ("{here}", "{here.__class__}", "which [numbers] does not compute"),
-        ('right = "there"', 'right = "gone"', "right names 'gone'"),
-        ("low = 0.001", "low = 0", "low and high, above 0"),
-        ("axis = ", "options = []\naxis = ", "either options or an axis"),
+        ('reaches = "half"', 'reaches = "later"', "the name of an earlier number"),
+        ('where = "recovery", reaches = "half"', 'where = "recovery"', "needs `reaches`"),
+        ("{here}", "{nowhere}", "uses {nowhere}, which the section [numbers] does not define"),
+        ("{here}", "{here", "a brace without its closing brace"),
+        ("{here}", "{here.__class__}", "which the section [numbers] does not define"),
+        ('right = "there"', 'right = "gone"', "lacks 'gone', named by key `right`"),
+        ("low = 0.001", "low = 0", "`low` and `high`, both above 0"),
+        ("axis = ", "options = []\naxis = ", "either the key `options` or the key `axis`"),
         ('control = "epsilon"', 'scene = "moon"', "the scene of step 1 must be one of"),
-        ('"at:there"', '"at:moon"', "[numbers] computes no 'moon'"),
+        ('"at:there"', '"at:moon"', "the section [numbers] lacks 'moon'"),
         ('["gaussian"]', '["part:villain"]', "is not a part"),
         ("[[steps]]", "[[step]]", "the lesson has no 'step'"),
         ("title = ", "title == ", "not a TOML file"),
@@ -99,17 +99,17 @@ def test_a_teachers_own_lessons_follow_the_course(
     monkeypatch.setenv(package.OWN, str(tmp_path))
     package.lessons.cache_clear()
     try:
-        found = package.lessons()
-        assert [one.number for one in found] == list(range(1, len(found) + 1))
-        assert found[:-1] == package.course()
-        assert isinstance(found[-1], Lesson)
-        assert found[-1].title == "Mine"
-        written(tmp_path, name="second.toml")  # two of one number
+        lessons = package.lessons()
+        assert [one.number for one in lessons] == list(range(1, len(lessons) + 1))
+        assert lessons[:-1] == package.course()
+        assert isinstance(lessons[-1], Lesson)
+        assert lessons[-1].title == "Mine"
+        written(tmp_path, name="second.toml")  # A second lesson has the same number.
         package.lessons.cache_clear()
         with pytest.raises(InvalidLesson, match="numbered from 1 to 2, each once; got 1, 1"):
             package.lessons()
         monkeypatch.setenv(package.OWN, str(tmp_path / "empty"))
-        with pytest.raises(InvalidLesson, match="there is no lesson"):
+        with pytest.raises(InvalidLesson, match="the folder has no lesson"):
             package.lessons()
     finally:
         package.lessons.cache_clear()

@@ -1,4 +1,4 @@
-"""Post-processing at no epsilon: what it does, what it never does, and what it costs: nothing."""
+"""Post-processing without privacy loss: its effects and its limits."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def both(prepared: Prepared, text: str, settings: Settings = SETTINGS) -> tuple[
 
 def test_by_hand() -> None:
     values = np.array([[-1.0, 0.2, 0.5], [0.0, 0.0, 2.0], [0.5, 0.75, 1.0], [-3.0, -2.0, -1.0]])
-    kept = on_the_simplex(values, np.array([1.0, 1.0, 1.5, 1.0]))
+    result = on_the_simplex(values, np.array([1.0, 1.0, 1.5, 1.0]))
     expected = [[0.0, 0.2, 0.5], [0.0, 0.0, 1.0], [0.25, 0.5, 0.75], [0.0, 0.0, 0.0]]
-    np.testing.assert_allclose(kept, expected, atol=1e-15)
-    # noise beside which the bound is lost, and a bound of nothing
+    np.testing.assert_allclose(result, expected, atol=1e-15)
+    # Test noise so large that rounding loses the bound, and a bound of zero.
     vast = np.array([[-3e30, 1e30, 2e30], [-1.0, 0.5, 0.5]])
-    found = on_the_simplex(vast, np.array([1.0, 0.0]))
-    np.testing.assert_array_equal(found, [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    unlimited = on_the_simplex(values, np.full(4, np.inf))
-    np.testing.assert_array_equal(unlimited, np.maximum(values, 0))
+    far = on_the_simplex(vast, np.array([1.0, 0.0]))
+    np.testing.assert_array_equal(far, [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    free = on_the_simplex(values, np.full(4, np.inf))
+    np.testing.assert_array_equal(free, np.maximum(values, 0))
 
 
 @given(
@@ -59,12 +59,12 @@ def test_by_hand() -> None:
     st.floats(0.01, 20),
 )
 def test_it_is_the_nearest(values: np.ndarray, other: np.ndarray, most: float) -> None:
-    """A projection on a convex set is where every other point lies beyond a right angle."""
-    kept = on_the_simplex(values[None], np.array([most]))[0]
-    assert (kept >= 0).all()
-    assert kept.sum() <= most * (1 + 1e-12)
+    """The projection on a convex set forms no acute angle with any other point of the set."""
+    result = on_the_simplex(values[None], np.array([most]))[0]
+    assert (result >= 0).all()
+    assert result.sum() <= most * (1 + 1e-12)
     inside = other * min(1.0, most / max(float(other.sum()), 1e-300))
-    assert float((values - kept) @ (inside - kept)) <= 1e-9
+    assert float((values - result) @ (inside - result)) <= 1e-9
 
 
 @pytest.mark.parametrize("key", sorted(all_mechanisms()))
@@ -81,11 +81,11 @@ def test_no_matrix_is_farther_from_what_was_seen(wine: Prepared, key: str) -> No
 
 
 def test_a_bound_that_does_not_hold_would_lead_away() -> None:
-    """The control: brought to a trace below the true one, a nearly exact matrix gets worse."""
+    """A nearly exact matrix gets worse if it is reduced to a trace below the true trace."""
     values = np.array([[0.1, 0.3, 0.6]])
     noisy = values + np.array([[0.001, -0.001, 0.0005]])
-    kept = on_the_simplex(noisy, np.array([0.5]))
-    assert np.linalg.norm(kept - values) > 10 * np.linalg.norm(noisy - values)
+    result = on_the_simplex(noisy, np.array([0.5]))
+    assert np.linalg.norm(result - values) > 10 * np.linalg.norm(noisy - values)
 
 
 @pytest.mark.parametrize("key", ["spherical", "gaussian", "spherical_knorm", "clipped_gaussian"])

@@ -1,4 +1,4 @@
-"""Clipped Gaussian: what one row moves, the account of eleven steps, the search for a radius."""
+"""Clipped Gaussian: its sensitivities, the accounting of eleven steps, the search for a radius."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def problem(n: int, d: int, relation: Relation = Relation.REPLACE, k: int = 1) -
 
 
 def hard_rows(rng: np.random.Generator, n: int, d: int) -> FloatArray:
-    """Rows of any length, with zero rows, ties in length and exact repeats among them."""
+    """Rows of any length, including zero rows, ties in length and exact repeats."""
     rows = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-12, 12, (n, 1))
     rows[: n // 5] = 0.0
-    tied = slice(n // 5, 2 * n // 5)
-    rows[tied] /= np.linalg.norm(rows[tied], axis=1, keepdims=True)
+    ties = slice(n // 5, 2 * n // 5)
+    rows[ties] /= np.linalg.norm(rows[ties], axis=1, keepdims=True)
     rows[2 * n // 5 : n // 2] = rows[-1]
     return rows
 
@@ -51,7 +51,7 @@ def hard_rows(rng: np.random.Generator, n: int, d: int) -> FloatArray:
 def test_no_neighbours_move_a_count_or_the_clipped_moment_further_than_stated(
     relation: Relation,
 ) -> None:
-    """A search over tables, changed rows and radii; what is stated is attained to a rounding."""
+    """A search over tables, rows and radii attains the stated sensitivities up to rounding."""
     rng = generator(0, "clipped", str(relation))
     n, d = 10, 3
     most = {"count": 1.0, "frobenius": math.sqrt(2), "nuclear": 2.0}
@@ -64,29 +64,29 @@ def test_no_neighbours_move_a_count_or_the_clipped_moment_further_than_stated(
         row = int(rng.integers(n))
         kinds = [np.zeros(d), second[row - 1], -first[row] * 1e3, rng.standard_normal(d)]
         kinds += [float(10 ** rng.uniform(-12, 12)) * np.eye(d)[rng.integers(d)], np.full(d, 1e170)]
-        zeroed = relation is Relation.ZERO_OUT
-        second[row] = 0.0 if zeroed else kinds[int(rng.integers(len(kinds)))]
+        zeroes = relation is Relation.ZERO_OUT
+        second[row] = 0.0 if zeroes else kinds[int(rng.integers(len(kinds)))]
         lengths = [np.sort(lengths_of(rows)) for rows in (first, second)]
-        # where counts can change: at the lengths themselves, and anywhere
+        # Test radii at which the counts of longer rows change: the row lengths and random values.
         radii = np.concatenate((lengths[0], lengths[1], 10.0 ** rng.uniform(-13, 13, 4)))
         radii = radii[(radii > 0) & np.isfinite(radii)]
         counts = longer(lengths[0], radii) - longer(lengths[1], radii)
         worst["count"] = max(worst["count"], float(np.abs(counts).max()))
         for radius in rng.choice(radii, 3):
             moments = [shortened_moment(rows, float(radius)) for rows in (first, second)]
-            moved = n * (moments[0] - moments[1])
-            values = np.abs(np.linalg.eigvalsh(moved))
-            worst["frobenius"] = max(worst["frobenius"], float(np.linalg.norm(moved)))
+            change = n * (moments[0] - moments[1])
+            values = np.abs(np.linalg.eigvalsh(change))
+            worst["frobenius"] = max(worst["frobenius"], float(np.linalg.norm(change)))
             worst["nuclear"] = max(worst["nuclear"], float(values.sum()))
-    for name, found in worst.items():
-        assert 0.99 * most[name] < found <= most[name] * (1 + 1e-14), name
+    for name, ratio in worst.items():
+        assert 0.99 * most[name] < ratio <= most[name] * (1 + 1e-14), name
 
 
 def test_a_moment_of_rows_that_are_not_clipped_moves_further() -> None:
-    """Negative control for the search above: rows in units of r, longer ones left as they are."""
+    """Control: rows in units of r without clipping move the moment beyond the bound."""
     long, others = np.array([[3.0, 0.0]]), np.ones((9, 2))
-    moved = 10 * (moment(np.vstack([long, others])).A - moment(np.vstack([0 * long, others])).A)
-    assert np.linalg.norm(moved) > math.sqrt(2)
+    change = 10 * (moment(np.vstack([long, others])).A - moment(np.vstack([0 * long, others])).A)
+    assert np.linalg.norm(change) > math.sqrt(2)
 
 
 def test_a_clipped_moment_is_that_of_clipped_rows() -> None:
@@ -97,9 +97,9 @@ def test_a_clipped_moment_is_that_of_clipped_rows() -> None:
     lengths = np.linalg.norm(rows, axis=1)
     short = rows * np.minimum(1, radius / np.where(lengths > 0, lengths, 1))[:, None]
     expected = short.T @ short / 50
-    found = shortened_moment(rows, radius) * radius**2
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
-    # lengths and directions at the ends of what a double holds
+    own_moment = shortened_moment(rows, radius) * radius**2
+    np.testing.assert_allclose(own_moment, expected, rtol=1e-12, atol=1e-14)
+    # Row lengths and directions stay correct near the largest and smallest floats.
     extreme = np.array([[3e200, 4e200], [3e-200, 4e-200], [1.7e308, 1.7e308]])
     np.testing.assert_allclose(lengths_of(extreme), [5e200, 5e-200, np.inf])
     np.testing.assert_allclose(unit_rows(extreme)[:2], [[0.6, 0.8], [0.6, 0.8]], rtol=1e-14)
@@ -128,13 +128,13 @@ def test_ten_counts_cost_exactly_their_share_and_all_of_it_the_budget(
     assert parts[10].sensitivity == pytest.approx(reach / 4_000, rel=1e-14)
     assert parts[10].mu ** 2 == pytest.approx(0.95 * mu2, rel=1e-9)
     assert sum(part.mu**2 for part in parts) <= mu2
-    spent = accounting.spent(parts, budget)
-    assert epsilon * (1 - 1e-9) <= spent.epsilon <= epsilon
-    assert not spent.exact  # of the counts the radius alone is released
+    loss = accounting.spent(parts, budget)
+    assert epsilon * (1 - 1e-9) <= loss.epsilon <= epsilon
+    assert not loss.exact  # The counts are not released; only the radius is.
 
 
 def test_the_account_is_that_of_other_code() -> None:
-    """Eleven mechanisms composed numerically by dp-accounting, which rounds up on a grid."""
+    """The loss agrees with eleven mechanisms composed by dp-accounting, which rounds up."""
     budget = Budget(1.0, 1e-5)
     parts = MECHANISM.calibrate(problem(4_000, 6), budget).parts
     whole = pld.identity(1e-4)
@@ -146,12 +146,12 @@ def test_the_account_is_that_of_other_code() -> None:
             )
         )
     assert whole.get_epsilon_for_delta(1e-5) == pytest.approx(1.0, abs=2e-3)
-    # negative control: the counts alone are a twentieth of mu^2
+    # Control: the counts alone use a twentieth of the budget's mu^2.
     assert accounting.spent(parts[:10], budget).epsilon < 0.25
 
 
 def test_the_branch_is_public_and_exact() -> None:
-    """At its two thresholds: tau .04, and n/2 three standard deviations of a first count."""
+    """The method changes at tau .04, and at n/2 three standard deviations of a first count."""
     budget = Budget(1.0, 1e-6)
     mu = mu_of(budget)
     for relation, reach in ((Relation.REPLACE, math.sqrt(2)), (Relation.ZERO_OUT, 1.0)):
@@ -162,8 +162,8 @@ def test_the_branch_is_public_and_exact() -> None:
             assert MECHANISM.releases(problem(least, d, relation), budget) == "matrix"
             below = problem(least - 1, d, relation)
             assert MECHANISM.releases(below, budget) == "subspace"
-            plain, own = Spherical().calibrate(below, budget), MECHANISM.calibrate(below, budget)
-            assert (own.scale, own.parts) == (plain.scale, plain.parts)
+            plain, mine = Spherical().calibrate(below, budget), MECHANISM.calibrate(below, budget)
+            assert (mine.scale, mine.parts) == (plain.scale, plain.parts)
 
 
 def test_where_noise_is_large_it_is_spherical_to_the_byte() -> None:
@@ -213,13 +213,13 @@ def test_the_radius_is_the_quantile_where_counts_are_clear() -> None:
     assert calibration.values["per_octave"] == 4
     for unit in (1.0, 1e-6, 3e5):
         radii = radii_of(unit * lengths, calibration, Draws.trials(0, "radius", range(50)))
-        # the least of the quarter octaves beyond which no more rows are than the rank
+        # The radius is the least on a grid of quarter octaves with at most `rank` longer rows.
         assert (longer(unit * lengths, radii) <= rank + 5 * std).all()
         assert (longer(unit * lengths, radii / 2**0.25) >= rank - 5 * std).all()
 
 
 def test_with_little_noise_the_release_is_the_full_second_moment() -> None:
-    """Also with a row a thousand times longer than the median, which stays clipped elsewhere."""
+    """With little noise, even a row a thousand times longer than the median is not clipped."""
     rng = generator(5, "clipped")
     rows = rng.standard_normal((3_000, 3)) * [1.0, 0.5, 0.2]
     rows[7] = [0.0, 0.0, 2_000.0]
@@ -232,11 +232,11 @@ def test_with_little_noise_the_release_is_the_full_second_moment() -> None:
     assert (release.radius >= 2_000).all()
     np.testing.assert_allclose(release.matrix, np.tile(data.A, (5, 1, 1)), rtol=0, atol=5)
     assert np.abs(release.components[:, 2, 0]).min() > 0.99
-    # negative control: at epsilon 1 the row is one of many that are clipped
-    clipped = MECHANISM.release_many(data, MECHANISM.calibrate(where, Budget(1.0, 1e-6)), draws)
-    assert clipped.radius is not None
-    assert (clipped.radius < 100).all()
-    assert np.abs(clipped.components[:, 0, 0]).min() > 0.95
+    # Control: at epsilon 1, many rows are clipped, and this row is one of them.
+    releases = MECHANISM.release_many(data, MECHANISM.calibrate(where, Budget(1.0, 1e-6)), draws)
+    assert releases.radius is not None
+    assert (releases.radius < 100).all()
+    assert np.abs(releases.components[:, 0, 0]).min() > 0.95
 
 
 def test_rows_of_one_length_are_found() -> None:
@@ -245,7 +245,7 @@ def test_rows_of_one_length_are_found() -> None:
     calibration = MECHANISM.calibrate(where, Budget(1.0, 1e-6))
     radii = radii_of(np.ones(4_000), calibration, Draws.trials(0, "one", range(200)))
     assert radii.min() == 1
-    # up where noise of an empty count is above 1.5 standard deviations: 6.7 % of each step
+    # With no longer row, the radius takes a step up only if noise exceeds 1.5 deviations: 6.7 %.
     assert (radii == 1).mean() > 0.7
     release = MECHANISM.release_many(moment(rows), calibration, Draws.trials(0, "one", range(3)))
     assert release.matrix is not None

@@ -42,7 +42,7 @@ def problem(n: int, d: int, relation: Relation = Relation.REPLACE, k: int = 1) -
 def test_no_row_changes_the_odds_of_a_radius_by_more_than_the_epsilon(
     relation: Relation, against: float
 ) -> None:
-    """The normalised log odds themselves: ties, zero rows and heavy tails, every kind of rank."""
+    """With ties, zero rows, heavy tails and any rank, log odds change by at most epsilon."""
     rng = generator(0, "odds", str(relation))
     worst = 0.0
     for _ in range(2_000):
@@ -57,19 +57,19 @@ def test_no_row_changes_the_odds_of_a_radius_by_more_than_the_epsilon(
         )
         worst = max(worst, float(np.abs(one - two).max()))
     assert 0.5 * 0.8 < worst <= 0.8 * (1 + 1e-12)
-    # negative control: two rows at once exceed it
+    # Control: changing two rows at once exceeds the privacy limit.
     other = np.where(np.arange(30) < 15, 0.0, 2.0)
-    moved = np.abs(log_odds(np.full(30, 2.0), RADII, 10.0, 0.8) - log_odds(other, RADII, 10.0, 0.8))
-    assert moved.max() > 0.8
+    move = np.abs(log_odds(np.full(30, 2.0), RADII, 10.0, 0.8) - log_odds(other, RADII, 10.0, 0.8))
+    assert move.max() > 0.8
 
 
 def test_radii_are_drawn_with_their_odds() -> None:
-    """40,000 draws; Bernstein's bound at 6.1 standard errors; odds of a tenth more are seen."""
+    """40,000 sampled radii agree with their odds (Bernstein, 6.1 standard errors)."""
     lengths = np.sort(np.exp(generator(1, "odds").standard_normal(200)))
     size = 40_000
     chances = generator(2, "odds").uniform(size=size)
-    found = drawn(lengths, RADII, 60.0, 0.05, chances)
-    counts = np.array([(found == radius).sum() for radius in RADII])
+    hits = drawn(lengths, RADII, 60.0, 0.05, chances)
+    counts = np.array([(hits == radius).sum() for radius in RADII])
     odds = np.exp(log_odds(lengths, RADII, 60.0, 0.05))
     assert odds.sum() == pytest.approx(1.0)
 
@@ -83,14 +83,14 @@ def test_radii_are_drawn_with_their_odds() -> None:
 
 
 def test_the_score_sees_a_rank_that_the_counts_jump_over() -> None:
-    """Where all rows are of one length only the step that holds it has a count about n/2."""
+    """If all rows have one length, the score finds the step that contains this length."""
     odds = np.exp(log_odds(np.full(100, 1.1), RADII, 50.0, 1.0))
     best = int(np.argmax(odds))
     assert RADII[best - 1] < 1.1 <= RADII[best]
     assert odds[best] > 0.999
-    # negative control: by the count at the radius itself all radii are equally good
-    own = np.exp(-0.5 * np.abs(np.where(RADII < 1.1, 100, 0) - 50.0))
-    assert np.ptp(own) == 0
+    # Control: if only the count at the radius itself were used, all radii would be equally likely.
+    ratio = np.exp(-0.5 * np.abs(np.where(RADII < 1.1, 100, 0) - 50.0))
+    assert np.ptp(ratio) == 0
 
 
 @pytest.mark.parametrize("relation", Relation)
@@ -129,7 +129,7 @@ def test_the_scale_is_the_nuclear_sensitivity_over_what_is_left() -> None:
 
 
 def test_the_branch_is_public_and_exact() -> None:
-    """At tau .02 where d is large, at e1 n/4 = 8 where it is small."""
+    """The method changes at tau .02 for large d and at e1 n/4 = 8 for small d."""
     for d in (2, 60, 100):
         law, plain = (
             (math.pi / 2, SphericalKNorm())
@@ -140,8 +140,8 @@ def test_the_branch_is_public_and_exact() -> None:
         assert MECHANISM.releases(problem(least, d), Budget(1.0)) == "matrix"
         below = problem(least - 1, d)
         assert MECHANISM.releases(below, Budget(1.0)) == "subspace"
-        own, spherical = (one.calibrate(below, Budget(1.0)) for one in (MECHANISM, plain))
-        reaches = [part.epsilon for part in (*own.parts, *spherical.parts)]
+        mine, spherical = (one.calibrate(below, Budget(1.0)) for one in (MECHANISM, plain))
+        reaches = [part.epsilon for part in (*mine.parts, *spherical.parts)]
         np.testing.assert_allclose(reaches, 1.0, rtol=1e-15)
 
 
@@ -150,7 +150,7 @@ def test_the_branch_is_public_and_exact() -> None:
     [(MECHANISM, SphericalKNorm()), (WISHART, SphericalWishartDifference())],
 )
 def test_where_noise_is_large_it_is_spherical(mechanism: ClippedPure, plain: Mechanism) -> None:
-    """To a rounding: one law's scale is twice the other's."""
+    """With large noise the releases agree up to rounding: one scale is twice the other scale."""
     rows = generator(3, "pure").standard_normal((40, 3))
     where, budget = problem(40, 3), Budget(0.5)
     ours, theirs = (

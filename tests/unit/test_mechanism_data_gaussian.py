@@ -31,7 +31,7 @@ def test_std_is_the_distance_of_two_rows_times_g(
 
 @pytest.mark.parametrize("n", [2, 5, 6, 9, 12, 13])
 def test_any_number_of_rows_works(n: int) -> None:
-    """Below d, between d and 2d, and above, where the noise outside the span is a Wishart."""
+    """Any n works: below d, from d to 2d, and above (noise outside the span is a Wishart)."""
     d = 6
     rows = generator(0, "rows", n).standard_normal((n, d)) / 10
     A = rows.T @ rows / n
@@ -42,5 +42,5 @@ def test_any_number_of_rows_works(n: int) -> None:
         SecondMoment((A + A.T) / 2, n), calibration, Draws.trials(0, "t", range(4))
     )
     assert release.matrix is not None
-    # Noise of std s moves an entry of X'X/n by some s * std(X); s is 0.0015 here.
+    # Noise of std s = 0.0015 on the rows changes an entry of X'X/n by about s * std(X).
     assert np.abs(release.matrix - A).max() < 0.01

@@ -1,4 +1,4 @@
-"""Laplace noise on rows: the calibration, and blocks of rows that leave no seam."""
+"""Laplace noise on rows: the calibration, and blocks of rows that do not change the law."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def test_scale_is_the_l1_distance_of_two_rows_over_epsilon(
     problem = Problem(99, 4, 1, relation, domain)
     calibration = mechanism.calibrate(problem, Budget(0.5))
     assert calibration.scale == pytest.approx(reach / 0.5, rel=1e-12)
-    spent = mechanism.spent(problem, Budget(0.5))
-    assert spent is not None
-    assert spent.epsilon <= 0.5
+    loss = mechanism.spent(problem, Budget(0.5))
+    assert loss is not None
+    assert loss.epsilon <= 0.5

@@ -1,4 +1,4 @@
-"""Directional Gaussian: the exact account, the estimate, and what an allocation is worth."""
+"""Directional Gaussian: exact accounting, the estimate, and the benefit of an allocation."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CHOSEN = Allocation("binary", chosen=(1, 2), tau=0.8)
 
 
 def linear_variances(problem: Problem, budget: Budget) -> np.ndarray:
-    """Return the shape that a linear budget gives features in [-1, 1]: 1/s_j adds up to P.
+    """Return the stds s_j that a linear budget gives features in [-1, 1]: 1/s_j adds up to P.
 
     P = n/(sqrt(2) g) under replace and n/g under zero-out: then mu = sqrt(2) sum(1/s_j)/n <= 1/g.
     """
     factor = math.sqrt(2) if problem.relation is Relation.REPLACE else 1.0
     total = problem.n / (factor * noise_std(budget))
-    found: np.ndarray = 1 / (problem.allocation.shares(problem.d) * total)
-    return found
+    variances: np.ndarray = 1 / (problem.allocation.shares(problem.d) * total)
+    return variances
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -44,8 +44,8 @@ def test_uniform_allocation_is_the_isotropic_gaussian(relation: Relation, domain
     mechanism = DirectionalGaussian()
     stds = mechanism.direction_stds(mechanism.calibrate(problem, BUDGET))
     isotropic = Gaussian().calibrate(problem, BUDGET).scale
-    # Zero-out on the box and everything on the ball: the same number. Replace too, as the two
-    # bounds of the Mahalanobis norm agree for equal variances.
+    # Zero-out on the box and both relations on the ball give the same noise. Replace on the box
+    # does too, because its two bounds of the Mahalanobis norm agree for equal variances.
     np.testing.assert_allclose(stds, isotropic, rtol=1e-12)
 
 
@@ -58,7 +58,7 @@ def test_on_the_box_the_noise_is_at_most_that_of_the_linear_budget(relation: Rel
     if relation is Relation.ZERO_OUT:
         np.testing.assert_allclose(stds, linear, rtol=1e-9)
     else:
-        # .4, .4 and three times .0667: the most even split leaves .0667 of 1 over
+        # The features' ranges are .4, .4 and three times .0667; the most even split leaves .0667.
         exact = math.sqrt(1 - (0.2 / 3) ** 2)
         np.testing.assert_allclose(stds, exact * linear, rtol=1e-9)
 
@@ -69,7 +69,7 @@ def test_on_the_box_the_noise_is_at_most_that_of_the_linear_budget(relation: Rel
      ("uniform", 4, 1.0)],
 )  # fmt: skip
 def test_what_the_linear_budget_really_spent(allocation: str, d: int, linear_spends: float) -> None:
-    """Theory 12.3: claimed epsilon 1 at delta 1e-5; the exact account spends all of it."""
+    """Theory 12.3: at epsilon 1 and delta 1e-5, exact accounting uses the whole claim."""
     budget = Budget(1.0, 1e-5)
     problem = Problem(
         300, d, 2, Relation.REPLACE, Domain.box(d), parse_allocation(allocation, "features")
@@ -120,13 +120,13 @@ def test_on_the_ball_no_allocation_gains_more_than_the_known_factor(
             stds = mechanism.direction_stds(mechanism.calibrate(problem, BUDGET))[0]
             isotropic = Gaussian().calibrate(problem, BUDGET).scale
             assert (stds >= isotropic / most * (1 - 1e-9)).all()
-            # Off the diagonal the std is sqrt(s_i s_j/2), never below the isotropic one.
+            # An off-diagonal entry has std sqrt(s_i s_j/2), which is never below the isotropic std.
             smallest = np.sort(stds)[:2]
             assert smallest.prod() >= isotropic**2 * (1 - 1e-9)
 
 
 def test_evidence_says_whether_directions_pay() -> None:
-    for domain, words in ((Domain.ball(5), "do not pay"), (Domain.box(5), "others lose")):
+    for domain, words in ((Domain.ball(5), "do not help"), (Domain.box(5), "others lose")):
         problem = Problem(300, 5, 2, Relation.REPLACE, domain, CHOSEN)
         status = DirectionalGaussian().status(problem, BUDGET)
         assert status.verdict is Verdict.HOLDS
@@ -134,7 +134,7 @@ def test_evidence_says_whether_directions_pay() -> None:
     private = replace(CHOSEN, directions="private", share=0.2)
     problem = Problem(300, 5, 2, Relation.REPLACE, Domain.box(5), private)
     status = DirectionalGaussian().status(problem, BUDGET)
-    assert "epsilon 0.16 and delta 2e-7 bought the directions" in status.evidence
+    assert "the directions used epsilon 0.16 and delta 2e-7" in status.evidence
     assert status.verdict is Verdict.HOLDS
 
 
@@ -165,9 +165,9 @@ def test_plain_estimate_is_the_released_matrix() -> None:
 
 
 def test_change_of_directions_keeps_the_noise() -> None:
-    """The noise on A is drawn first, so the standard noise does not depend on the directions."""
+    """The noise on A is sampled first, so the standard noise does not depend on the directions."""
     data = SecondMoment(np.diag([0.3, 0.2, 0.1]), 300)
-    seen = []
+    spectra = []
     for directions, share in (("features", 0.0), ("true", 0.0), ("private", 0.2)):
         allocation = Allocation(directions=directions, share=share)
         problem = Problem(300, 3, 1, Relation.REPLACE, Domain.ball(3), allocation)
@@ -175,17 +175,17 @@ def test_change_of_directions_keeps_the_noise() -> None:
         calibration = mechanism.calibrate(problem, BUDGET)
         release = mechanism.release_many(data, calibration, Draws.trials(0, "t", range(3)))
         noise = release.raw - data.A
-        seen.append(np.linalg.eigvalsh(noise) * calibration.values["mu"])
-    np.testing.assert_allclose(seen[0], seen[1], rtol=1e-9)
-    np.testing.assert_allclose(seen[0], seen[2], rtol=1e-9)
+        spectra.append(np.linalg.eigvalsh(noise) * calibration.values["mu"])
+    np.testing.assert_allclose(spectra[0], spectra[1], rtol=1e-9)
+    np.testing.assert_allclose(spectra[0], spectra[2], rtol=1e-9)
 
 
 @pytest.mark.parametrize("key", ["directional_gaussian", "directional_wishart_difference"])
 def test_planted_features_are_worth_knowing_on_the_box_and_not_on_the_ball(key: str) -> None:
-    """At equal epsilon: right features multiply the captured share on the box, wrong ones do not.
+    """At equal epsilon, right features multiply the captured share on the box; wrong ones do not.
 
-    40 draws of a share in [0, 1] have a mean with standard error at most 0.5/sqrt(40) = 0.08; the
-    measured ones are 0.14 (uniform), 0.99 (right), 0.07 (wrong), with standard errors below 0.02.
+    The mean of 40 shares in [0, 1] has a standard error of at most 0.5/sqrt(40) = 0.08. The
+    measured means are 0.14 (uniform), 0.99 (right), 0.07 (wrong), with standard errors below 0.02.
     """
 
     def shares(domain: str, allocation: str, *variants: str) -> list[float]:
@@ -209,8 +209,8 @@ def test_planted_features_are_worth_knowing_on_the_box_and_not_on_the_ball(key: 
     )
     assert right > 4 * uniform
     assert wrong < uniform
-    assert right > isotropic + 0.1  # so the gain is not only that of knowing where to look
-    assert plain < 0.1  # negative control: the loud directions drown a matrix taken as it is
+    assert right > isotropic + 0.1  # Knowing only the right features gains less.
+    assert plain < 0.1  # Control: an unweighted matrix is hidden by noisy directions.
     (ball_uniform,) = shares("ball", "uniform")
     (ball_right,) = shares("ball", "binary:1,2:0.8")
     assert ball_uniform > 0.95

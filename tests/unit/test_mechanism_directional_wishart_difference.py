@@ -27,7 +27,7 @@ def test_uniform_allocation_is_the_wishart_difference(relation: Relation, domain
     plain = WishartDifference()
     isotropic = plain.calibrate(problem, BUDGET)
     np.testing.assert_allclose(scales, isotropic.scale, rtol=1e-12)
-    # W1 - W2 has diagonal variance 4 (d + 1) c^2: two chi-squares of d + 1 degrees of freedom.
+    # W1 - W2 has diagonal variance 4 (d + 1) c^2, as two chi-squares of d + 1 degrees of freedom.
     np.testing.assert_allclose(
         mechanism.direction_stds(calibration), math.sqrt(24) * isotropic.scale, rtol=1e-12
     )
@@ -48,7 +48,7 @@ def test_on_the_box_epsilon_is_a_linear_budget(relation: Relation, sides: float)
         basis = np.eye(4) if seed == 0 else np.linalg.qr(rng.standard_normal((4, 4)))[0]
         scales, shares = mechanism.shape(calibration, basis, None)
         terms = reaches(domain, basis) ** 2 / scales / problem.n * sides
-        # At most: the ball around the box may allow a little less noise than the linear budget.
+        # The sum may exceed the linear budget: the ball around the box may allow less noise.
         assert math.fsum(terms) >= BUDGET.epsilon * (1 - 1e-9)
         np.testing.assert_allclose(terms / terms.sum(), shares, rtol=1e-9)
 
@@ -64,4 +64,4 @@ def test_on_the_ball_the_smallest_scales_decide() -> None:
         assert loss / problem.n == pytest.approx(BUDGET.epsilon, rel=1e-9)
         status = mechanism.status(problem, BUDGET)
         assert status.verdict is Verdict.HOLDS
-        assert "do not pay" in status.evidence
+        assert "do not help" in status.evidence

@@ -1,4 +1,4 @@
-"""Eigenvector sampling: its account, and its privacy loss from the densities themselves."""
+"""Eigenvector sampling: its accounting, and its loss computed from the densities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(2000)
 def log_circle(matrix: FloatArray) -> float:
     """Return the log of the mean of exp(u'Bu) over the unit circle."""
     a, b, c = float(matrix[0, 0]), float(matrix[0, 1]), float(matrix[1, 1])
-    half = math.hypot(0.5 * (a - c), b)  # of the distance between the eigenvalues
+    half = math.hypot(0.5 * (a - c), b)  # The variable is half the eigenvalues' difference.
     return 0.5 * (a + c) + half + math.log(special.ive(0, half))
 
 
@@ -39,7 +39,7 @@ def log_sphere(matrix: FloatArray) -> float:
 
 
 def log_densities(B: FloatArray, outputs: Sequence[FloatArray]) -> list[float]:
-    """Return the log density of each directions u of shape (d, k), d = 2 or 3, k = d - 1."""
+    """Return the log density of each output u of shape (d, k), d = 2 or 3, k = d - 1."""
     whole = log_circle(B) if len(B) == 2 else log_sphere(B)
     return [log_density(B, whole, u) for u in outputs]
 
@@ -67,8 +67,8 @@ def worst_loss(d: int, relation: Relation, strength: float = 1.0, n: int = 400) 
                 second[w, w] += 1
             outputs = [np.eye(d)[:, list(order)] for order in _orders(d)]
             outputs += [np.linalg.qr(rng.standard_normal((d, d - 1))).Q for _ in range(40)]
-            scaled = (beta * (first / n), beta * (second / n))
-            losses = np.subtract(*(log_densities(B, outputs) for B in scaled))
+            scales = (beta * (first / n), beta * (second / n))
+            losses = np.subtract(*(log_densities(B, outputs) for B in scales))
             worst = max(worst, float(np.abs(losses).max()))
     return worst
 
@@ -82,11 +82,11 @@ def _orders(d: int) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("d", [2, 3])
 @pytest.mark.parametrize("relation", Relation)
 def test_no_output_loses_more_than_epsilon(d: int, relation: Relation) -> None:
-    found = worst_loss(d, relation)
-    assert found <= 1 + 1e-9
-    # most of it is reached: one draw can lose all of its share, two draws not quite together
-    assert found > 0.7
-    # negative control: half as much concentration again
+    loss = worst_loss(d, relation)
+    assert loss <= 1 + 1e-9
+    # The privacy loss nearly reaches the claim: one vector can reach its share, but not both.
+    assert loss > 0.7
+    # Control: a concentration larger by a half exceeds the privacy claim.
     assert worst_loss(d, relation, 1.5) > 1
 
 
@@ -96,10 +96,10 @@ def test_the_published_concentration_is_a_quarter() -> None:
         problem = Problem(100, 5, 2, relation, Domain.ball(5))
         assert mechanism.calibrate(problem, Budget(1.0)).scale == pytest.approx(100 / 2 / 4)
         status = mechanism.status(problem, Budget(1.0))
-        spent = mechanism.spent(problem, Budget(1.0))
+        loss = mechanism.spent(problem, Budget(1.0))
         assert status.verdict is Verdict.LOOSE
-        assert spent is not None
-        assert spent.epsilon == pytest.approx(share)
+        assert loss is not None
+        assert loss.epsilon == pytest.approx(share)
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 10])
@@ -109,9 +109,9 @@ def test_the_parts_add_up_to_the_claim(k: int, share: float, relation: Relation)
     mechanism = EigenvectorSampling(values_share=share)
     problem = Problem(100, 11, k, relation, Domain.box(11))
     for epsilon in (1e-4, 0.1, 1.0, 1e6):
-        spent = mechanism.spent(problem, Budget(epsilon))
-        assert spent is not None
-        assert epsilon * (1 - 1e-12) < spent.epsilon <= epsilon
+        loss = mechanism.spent(problem, Budget(epsilon))
+        assert loss is not None
+        assert epsilon * (1 - 1e-12) < loss.epsilon <= epsilon
         assert mechanism.status(problem, Budget(epsilon)).verdict is Verdict.HOLDS
 
 

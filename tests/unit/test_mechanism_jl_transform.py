@@ -27,14 +27,14 @@ def test_published_numbers() -> None:
     values = PUBLISHED.calibrate(problem(), Budget(1.0, 1e-5)).values
     assert values["sketch_rows"] == 119
     assert round(values["w"]) == 11625
-    # one-off check of the formula itself
+    # Test one value of the published formula itself.
     assert values["w"] == pytest.approx(
         16 * math.sqrt(119 * math.log(2e5)) * math.log(16 * 119 * 1e5)
     )
 
 
 def bound_on_loss(q: float, rows: int, delta: float) -> float:
-    """Return what the loss of a sketch exceeds with chance delta at most (`JlTransform`, Notes)."""
+    """Return a loss that a sketch exceeds with probability delta at most (`JlTransform`, Notes)."""
     x = math.log(2 / delta)
     return q / (1 - q) * (rows * q / 2 + math.sqrt(rows * x) + x)
 
@@ -53,7 +53,7 @@ def test_the_constants_are_enough_as_proved(eta: float, nu: float) -> None:
 
 
 def test_the_loss_of_rows_of_any_length_stays_below_its_bound() -> None:
-    """Drawn at a lift so small that it matters; half the bound is exceeded more often."""
+    """The loss stays below its bound at a small lift, but exceeds half of the bound more often."""
     rng, rows, delta, w = np.random.default_rng(0), 20, 0.01, 12.0
     q = 2 / w + 1 / w**2
     most = []
@@ -63,8 +63,8 @@ def test_the_loss_of_rows_of_any_length_stays_below_its_bound() -> None:
         others = rng.standard_normal((3, 4))
         S = others.T @ others + np.outer(u, u) + w**2 * np.eye(4)
         root = np.linalg.inv(np.linalg.cholesky(S))
-        moved = root @ (np.outer(u, v) + np.outer(v, u) + np.outer(v, v)) @ root.T
-        moves = np.linalg.eigvalsh(moved)
+        change = root @ (np.outer(u, v) + np.outer(v, u) + np.outer(v, v)) @ root.T
+        moves = np.linalg.eigvalsh(change)
         assert np.abs(moves).sum() <= q * (1 + 1e-12)
         squares = rng.chisquare(rows, (100_000, 4))
         loss = rows / 2 * np.log1p(moves).sum() - squares @ (moves / (2 + 2 * moves))
@@ -81,10 +81,10 @@ def test_the_scale_is_the_lift_in_units_of_a() -> None:
 @pytest.mark.parametrize("relation", Relation)
 def test_on_bounded_rows_the_published_lift_spends_next_to_nothing(relation: Relation) -> None:
     budget = Budget(1.0, 1e-5)
-    spent = PUBLISHED.spent(problem(relation), budget)
-    assert spent is not None
-    assert spent.epsilon == 0
-    # total variation of two chi-squares of 119 degrees, one larger by 1/w^2
+    loss = PUBLISHED.spent(problem(relation), budget)
+    assert loss is not None
+    assert loss.epsilon == 0
+    # The bound is the total variation of two chi-squares (119 degrees), one larger by 1/w^2.
     bound = math.sqrt(119) / 11625**2
     assert GaussianSketch(119, 11625.0**2).delta(relation, 0.0) < bound
     assert PUBLISHED.status(problem(relation), budget).verdict is Verdict.LOOSE
@@ -94,10 +94,10 @@ def test_on_bounded_rows_the_published_lift_spends_next_to_nothing(relation: Rel
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_the_exact_lift_uses_the_budget_up(relation: Relation, epsilon: float) -> None:
     budget = Budget(epsilon, 1e-5)
-    spent = EXACT.spent(problem(relation), budget)
-    assert spent is not None
-    assert spent.epsilon == pytest.approx(epsilon, rel=1e-6)
-    assert spent.exact
+    loss = EXACT.spent(problem(relation), budget)
+    assert loss is not None
+    assert loss.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert loss.exact
     assert EXACT.status(problem(relation), budget).verdict is Verdict.HOLDS
 
 
@@ -118,12 +118,12 @@ def test_the_gram_has_the_rank_of_the_sketch(eta: float, rows: int, d: int) -> N
 
 def test_leaving_the_lift_in_changes_no_component() -> None:
     data = SecondMoment(np.diag([0.4, 0.2, 0.1, 0.05, 0.0, 0.0]), 1000)
-    found = []
+    releases = []
     for mechanism in (EXACT, JlTransform(lift="exact", debias="no")):
         calibration = mechanism.calibrate(problem(), Budget(1.0, 1e-5))
-        found.append(mechanism.release_many(data, calibration, Draws.trials(0, "jl", range(5))))
-    assert np.array_equal(found[0].raw, found[1].raw)
-    assert np.allclose(found[0].components, found[1].components, rtol=0, atol=1e-9)
+        releases.append(mechanism.release_many(data, calibration, Draws.trials(0, "jl", range(5))))
+    assert np.array_equal(releases[0].raw, releases[1].raw)
+    assert np.allclose(releases[0].components, releases[1].components, rtol=0, atol=1e-9)
 
 
 def test_it_needs_as_many_rows_as_features_and_legal_parameters() -> None:

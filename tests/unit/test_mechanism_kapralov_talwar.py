@@ -1,4 +1,4 @@
-"""Kapralov and Talwar: the budget's split, and the loss from the densities themselves."""
+"""Kapralov and Talwar: the split of the budget, and the loss computed from the densities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MECHANISM = KapralovTalwar()
 def log_draw(A: FloatArray, beta: float, v: FloatArray) -> float:
     """Return the log density of a direction on the unit circle, against the uniform law."""
     a, b, c = beta * float(A[0, 0]), beta * float(A[0, 1]), beta * float(A[1, 1])
-    half = math.hypot(0.5 * (a - c), b)  # of the distance between the eigenvalues
+    half = math.hypot(0.5 * (a - c), b)  # The variable is half the eigenvalues' difference.
     return float(beta * v @ A @ v) - 0.5 * (a + c) - half - math.log(special.ive(0, half))
 
 
@@ -42,7 +42,7 @@ def log_density(
 
 def worst_loss(relation: Relation, noise: float = 1.0, n: int = 400) -> float:
     """Return the largest loss found at epsilon 1 for d = k = 2 rounds."""
-    # k = d is no subspace to release, but the law of two rounds is what is wanted here
+    # With k = d there is no subspace to release, but this test needs only two sampling rounds.
     problem = Problem(n, 2, 2, relation, Domain.ball(2))
     calibration = MECHANISM.calibrate(problem, Budget(1.0))
     calibration = Calibration(
@@ -76,9 +76,9 @@ def worst_loss(relation: Relation, noise: float = 1.0, n: int = 400) -> float:
 
 @pytest.mark.parametrize("relation", Relation)
 def test_no_output_loses_more_than_epsilon(relation: Relation) -> None:
-    found = worst_loss(relation)
-    assert 0.7 < found <= 1 + 1e-9
-    # negative control: a fifth of the noise on the value
+    loss = worst_loss(relation)
+    assert 0.7 < loss <= 1 + 1e-9
+    # Control: a fifth of the noise on the eigenvalue exceeds the privacy claim.
     assert worst_loss(relation, 0.2) > 1
 
 
@@ -90,9 +90,9 @@ def test_the_rounds_add_up_to_the_claim(relation: Relation, k: int) -> None:
         parts = MECHANISM.calibrate(problem, Budget(epsilon)).parts
         assert sum(isinstance(part, PurePart) for part in parts) == k
         assert sum(isinstance(part, LaplacePart) for part in parts) == k - 1
-        spent = MECHANISM.spent(problem, Budget(epsilon))
-        assert spent is not None
-        assert epsilon * (1 - 1e-12) < spent.epsilon <= epsilon
+        loss = MECHANISM.spent(problem, Budget(epsilon))
+        assert loss is not None
+        assert epsilon * (1 - 1e-12) < loss.epsilon <= epsilon
         assert MECHANISM.status(problem, Budget(epsilon)).verdict is Verdict.HOLDS
 
 

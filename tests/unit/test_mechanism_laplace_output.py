@@ -1,4 +1,4 @@
-"""LOP: what it publishes spans the exact components, whatever epsilon is."""
+"""LOP: its output spans the exact components at every epsilon."""
 
 from __future__ import annotations
 
@@ -6,22 +6,17 @@ import numpy as np
 import pytest
 
 from dpviz.core.arrays import fix_signs
-from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms._rows import moment_of
 from dpviz.mechanisms.laplace_output import LaplaceOutput
-
-
-def moment(rows: np.ndarray) -> SecondMoment:
-    A = rows.T @ rows / len(rows)
-    return SecondMoment((A + A.T) / 2, len(rows), rows)
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 1e3])
 def test_components_are_exact_at_every_epsilon(epsilon: float) -> None:
     rows = generator(0, "rows").standard_normal((60, 5)) * [0.4, 0.3, 0.1, 0.1, 0.1]
-    data = moment(rows)
+    data = moment_of(rows)
     problem = Problem(60, 5, 2, Relation.REPLACE, Domain.ball(5))
     mechanism = LaplaceOutput()
     budget = Budget(epsilon)
@@ -37,29 +32,25 @@ def test_components_are_exact_at_every_epsilon(epsilon: float) -> None:
 
 
 def test_one_row_turns_the_published_component_by_a_right_angle() -> None:
-    """Neighbours whose releases can never be mistaken for each other."""
-    balanced = np.repeat(np.eye(2), 5, axis=0)
-    first, second = balanced.copy(), balanced.copy()
-    first[0], second[0] = [1.0, 0.0], [0.0, 1.0]  # one person's row
+    """One row can make the releases of neighbours always distinguishable."""
+    pairs = np.repeat(np.eye(2), 5, axis=0)
+    first, second = pairs.copy(), pairs.copy()
+    first[0], second[0] = [1.0, 0.0], [0.0, 1.0]  # One person's row is replaced.
     first[5] = second[5] = 0.0
     problem = Problem(10, 2, 1, Relation.REPLACE, Domain.ball(2))
     mechanism = LaplaceOutput()
     calibration = mechanism.calibrate(problem, Budget(0.01))
-    seen = [
-        mechanism.release_many(moment(rows), calibration, Draws.trials(0, "lop", range(20)))
+    releases = [
+        mechanism.release_many(moment_of(rows), calibration, Draws.trials(0, "lop", range(20)))
         for rows in (first, second)
     ]
-    np.testing.assert_allclose(
-        seen[0].components, np.broadcast_to([[1.0], [0.0]], (20, 2, 1)), atol=1e-12
-    )
-    np.testing.assert_allclose(
-        seen[1].components, np.broadcast_to([[0.0], [1.0]], (20, 2, 1)), atol=1e-12
-    )
+    for release, axis in zip(releases, np.eye(2), strict=True):
+        np.testing.assert_allclose(release.components[..., 0], np.tile(axis, (20, 1)), atol=1e-12)
 
 
 def test_published_moment_is_that_of_noisy_scores() -> None:
     rows = generator(0, "rows").standard_normal((40, 4)) / 4
-    data = moment(rows)
+    data = moment_of(rows)
     problem = Problem(40, 4, 3, Relation.REPLACE, Domain.ball(4))
     mechanism = LaplaceOutput()
     calibration = mechanism.calibrate(problem, Budget(5.0))

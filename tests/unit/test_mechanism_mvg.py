@@ -1,4 +1,4 @@
-"""MVG on the covariance: the published precision budget, to the figures known."""
+"""MVG on the covariance: the published precision budget gives the known figures."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ ONE = Budget(1.0, 1 / 1797)
     ],
 )
 def test_std_of_a_diagonal_noise_entry_on_digits(variant: str, std: float) -> None:
-    prepared = load_prepared(Settings(table="digits"))
-    assert (prepared.n, prepared.d) == (DIGITS.n, DIGITS.d)
+    table = load_prepared(Settings(table="digits"))
+    assert (table.n, table.d) == (DIGITS.n, DIGITS.d)
     mechanism = parse_variant(variant)
     stds = mechanism.direction_stds(mechanism.calibrate(DIGITS, ONE))  # type: ignore[attr-defined]
     np.testing.assert_allclose(stds, std, rtol=5e-4)
@@ -58,7 +58,7 @@ def test_theorem_is_the_root_of_its_quadratic() -> None:
 
 
 def test_zeta_by_hand() -> None:
-    # delta = e^-1 and 4 entries: 2 sqrt(4) + 2 + 4
+    # At delta = e^-1 and 4 entries, the paper's zeta is 2 sqrt(4) + 2 + 4.
     assert zeta(4, math.exp(-1), "published") == pytest.approx(10)
     assert zeta(4, math.exp(-1), "tight") == pytest.approx(math.sqrt(10))
 

@@ -29,7 +29,7 @@ def test_algorithm_one_by_hand() -> None:
     variances, shares = mechanism.shape(calibration, None)
     np.testing.assert_allclose(shares, [0.5, 0.25, 0.25])
     np.testing.assert_allclose(variances, 1 / np.sqrt(shares * B**2 / 50))
-    # The theorem's own condition: ||sigma(S^-1)||_2 ||sigma(I_n)||_2 = B.
+    # This is the condition that the theorem states: ||sigma(S^-1)||_2 ||sigma(I_n)||_2 = B.
     np.testing.assert_allclose(np.linalg.norm(1 / variances) * math.sqrt(50), B)
 
 
@@ -44,7 +44,7 @@ def test_account_is_the_distance_of_two_rows() -> None:
 
 
 def test_private_directions_are_bounded_in_every_basis() -> None:
-    """The account of unknown directions is never below that of a basis met."""
+    """The bound for private directions holds in every basis."""
     allocation = Allocation("binary", "private", chosen=(1,), tau=0.9, share=0.2)
     problem = Problem(50, 4, 1, Relation.REPLACE, Domain.box(4), allocation)
     mechanism = MvgData()
@@ -55,6 +55,6 @@ def test_private_directions_are_bounded_in_every_basis() -> None:
     for _ in range(50):
         basis = np.linalg.qr(rng.standard_normal((4, 4)))[0]
         assert rows_mahalanobis(problem, basis, variances) <= bound * (1 + 1e-12)
-    spent = mechanism.spent(problem, BUDGET)
-    assert spent is not None
-    assert not spent.exact
+    loss = mechanism.spent(problem, BUDGET)
+    assert loss is not None
+    assert not loss.exact

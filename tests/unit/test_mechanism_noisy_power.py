@@ -1,4 +1,4 @@
-"""The published power method: its scale, and what a whole row costs under it."""
+"""The published power method: its scale, and the privacy loss of a whole row."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_the_published_scale() -> None:
 
 
 def test_an_entry_costs_what_the_paper_says_at_most() -> None:
-    """mu = epsilon/sqrt(2 ln(1/delta)) whatever the steps and columns."""
+    """mu = epsilon/sqrt(2 ln(1/delta)) for any number of steps and columns."""
     for steps, columns in ((1, 2), (9, 5)):
-        found = NoisyPower(steps=steps, columns=columns).entry_epsilon(problem(), Budget(0.5, 1e-6))
-        assert found == pytest.approx(epsilon_of(1e-6, 0.5 / math.sqrt(2 * math.log(1e6))))
-        assert found < 0.5
+        value = NoisyPower(steps=steps, columns=columns).entry_epsilon(problem(), Budget(0.5, 1e-6))
+        assert value == pytest.approx(epsilon_of(1e-6, 0.5 / math.sqrt(2 * math.log(1e6))))
+        assert value < 0.5
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 2.0])
@@ -50,7 +50,7 @@ def test_the_constant_is_enough_for_an_entry_as_proved(epsilon: float, delta: fl
 
 
 def test_the_constant_is_not_proved_where_it_is_too_small() -> None:
-    """The control: from epsilon 5 on, and a large delta, an entry costs more than is claimed."""
+    """From epsilon 5 on, with a large delta, one entry has more privacy loss than the claim."""
     assert NoisyPower().entry_epsilon(problem(), Budget(5.0, 0.24)) > 5
 
 
@@ -93,15 +93,15 @@ def test_the_promise_for_entries_is_judged_for_rows(
     budget = Budget(1.0, 1e-6)
     mechanism = NoisyPower(steps=6)
     status = mechanism.status(problem(relation, d, k), budget)
-    spent = mechanism.spent(problem(relation, d, k), budget)
-    assert spent is not None
-    assert not spent.exact
+    loss = mechanism.spent(problem(relation, d, k), budget)
+    assert loss is not None
+    assert not loss.exact
     assert status.verdict is verdict
     assert "one entry of X'X" in status.evidence
     for alone in (True, False):
-        reached = mechanism.reached_epsilon(problem(relation, d, k), budget, last_alone=alone)
-        assert reached < spent.epsilon
-    assert ("that frame alone reaches" in status.evidence) is (verdict is Verdict.UNPROVEN)
+        most = mechanism.reached_epsilon(problem(relation, d, k), budget, last_alone=alone)
+        assert most < loss.epsilon
+    assert ("this frame alone reaches" in status.evidence) is (verdict is Verdict.UNPROVEN)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_promise_for_entries_is_judged_for_rows(
 def test_what_each_observer_reaches_at_the_readme_setting(
     relation: Relation, last: float, every: float
 ) -> None:
-    """Theory 12.5: only the last frame is released; the larger figures need every step."""
+    """Theory 12.5: only the last frame is released; the larger losses need every step."""
     where, budget = Problem(1797, 61, 2, relation, Domain.ball(61)), Budget(1.0, 1e-4)
     mechanism = NoisyPower()
     assert mechanism.reached_epsilon(where, budget, last_alone=True) == pytest.approx(
@@ -122,30 +122,30 @@ def test_what_each_observer_reaches_at_the_readme_setting(
     )
     status = mechanism.status(where, budget)
     assert status.marked == "? not proved for this release"
-    assert "the only one released" in status.evidence
+    assert "only this frame is released" in status.evidence
 
 
 def test_a_bound_above_the_claim_calls_nothing_false() -> None:
-    budget, seen = Budget(1.0, 1e-6), set()
+    budget, verdicts = Budget(1.0, 1e-6), set()
     for d in (3, 5, 8, 10, 16, 30, 64):
         for steps in (1, 2, 4, 8):
             where, mechanism = problem(d=d, k=1), NoisyPower(steps=steps)
-            spent = mechanism.spent(where, budget)
-            assert spent is not None
+            loss = mechanism.spent(where, budget)
+            assert loss is not None
             verdict = mechanism.status(where, budget).verdict
-            seen.add(verdict)
-            assert (verdict is Verdict.UNPROVEN) is (spent.epsilon > 1)
-    assert seen == {Verdict.UNPROVEN, Verdict.LOOSE}
+            verdicts.add(verdict)
+            assert (verdict is Verdict.UNPROVEN) is (loss.epsilon > 1)
+    assert verdicts == {Verdict.UNPROVEN, Verdict.LOOSE}
 
 
 def test_an_audit_does_not_take_the_bound_for_an_attack() -> None:
     where, mechanism = problem(d=4, k=1), NoisyPower(steps=1)
-    spent = mechanism.spent(where, Budget(1.0, 1e-5))
-    assert spent is not None
-    assert spent.epsilon > 1.05  # the bound alone would refute
-    found = audit(mechanism, Budget(1.0, 1e-5), d=4, k=1, trials=1_000)
-    assert found.exact is None
-    assert found.verdict == "consistent"
+    loss = mechanism.spent(where, Budget(1.0, 1e-5))
+    assert loss is not None
+    assert loss.epsilon > 1.05  # The bound alone would seem to exceed the claim.
+    result = audit(mechanism, Budget(1.0, 1e-5), d=4, k=1, trials=1_000)
+    assert result.exact is None
+    assert result.verdict == "consistent"
 
 
 def test_one_step_shows_no_lower_bound() -> None:
@@ -172,6 +172,6 @@ def test_a_release_follows_the_iteration_step_by_step() -> None:
             Q = np.linalg.qr(Y).Q
         frame = release.raw[trial]
         assert np.allclose(frame @ frame.T, Q @ Q.T, rtol=0, atol=1e-10)
-        # columns come in order of the variance that the last step shows
+        # The columns are ordered by the variance that the last power step finds.
         lengths = np.linalg.norm(frame.T @ Y, axis=1)
         assert (np.diff(lengths) <= 1e-12).all()

@@ -32,21 +32,21 @@ def test_the_composition_agrees_with_an_accountant(
     row = math.sqrt(min(columns, 2)) if relation is Relation.REPLACE else 1.0
     accountant = PLDAccountant()
     accountant.compose(dp_event.GaussianDpEvent(std * 1000 / row), steps)
-    # its grid of 1e-4 rounds up by at most so much per step
+    # dp-accounting's grid of step 1e-4 rounds the loss of each step up by at most this amount.
     assert accountant.get_epsilon(1e-5) == pytest.approx(1.0, abs=2e-4 * math.sqrt(steps) + 1e-3)
-    spent = mechanism.spent(where, Budget(1.0, 1e-5))
-    assert spent is not None
-    assert 1 - 1e-9 < spent.epsilon <= 1
-    assert not spent.exact
+    loss = mechanism.spent(where, Budget(1.0, 1e-5))
+    assert loss is not None
+    assert 1 - 1e-9 < loss.epsilon <= 1
+    assert not loss.exact
 
 
 @pytest.mark.parametrize("relation", Relation)
 @pytest.mark.parametrize("epsilon", [1e-4, 0.01, 1.0, 100.0, 1e6])
 def test_the_claim_holds_over_the_whole_range(relation: Relation, epsilon: float) -> None:
     for mechanism in (NoisyPowerExact(), NoisyPowerExact(steps=37)):
-        spent = mechanism.spent(problem(relation), Budget(epsilon, 1e-6))
-        assert spent is not None
-        assert epsilon * (1 - 1e-9) < spent.epsilon <= epsilon
+        loss = mechanism.spent(problem(relation), Budget(epsilon, 1e-6))
+        assert loss is not None
+        assert epsilon * (1 - 1e-9) < loss.epsilon <= epsilon
         status = mechanism.status(problem(relation), Budget(epsilon, 1e-6))
         assert status.verdict is Verdict.HOLDS
 

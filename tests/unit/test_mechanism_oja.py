@@ -1,4 +1,4 @@
-"""Oja: one pass costs one step, private SGD is accounted by other code, the steps are as stated."""
+"""Oja: one pass has the loss of one step, other code confirms private SGD, steps are as stated."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from dpviz.core.moments import SecondMoment
 from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.release import Verdict
 from dpviz.core.seeding import Draws, generator
+from dpviz.mechanisms._rows import moment_of
 from dpviz.mechanisms.oja import ORDERS, Oja, epsilon_of_steps, least_multiplier, renyi
 
 
@@ -26,43 +27,42 @@ def problem(relation: Relation = Relation.REPLACE, n: int = 1_000, k: int = 1) -
 def table(n: int = 1_000) -> SecondMoment:
     rows = generator(0, "oja").standard_normal((n, 6)) * [1, 0.3, 0.3, 0.3, 0.3, 0.3]
     rows /= np.linalg.norm(rows, axis=1).max()
-    A = rows.T @ rows / n
-    return SecondMoment((A + A.T) / 2, n, rows)
+    return moment_of(rows)
 
 
 @pytest.mark.parametrize("relation", Relation)
 @pytest.mark.parametrize("k", [1, 2, 3])
 def test_no_pair_moves_a_batch_further_than_stated(relation: Relation, k: int) -> None:
-    """A search over rows and frames for the mean gradient of the one batch a row is in."""
+    """Over searched rows and frames, a batch's mean gradient moves by at most the stated amount."""
     rng = generator(1, "gradient", k, str(relation))
     largest = 0.0
     for _ in range(4_000):
         W = np.linalg.qr(rng.standard_normal((6, k))).Q
         v, w = (row / np.linalg.norm(row) for row in rng.standard_normal((2, 6)))
-        if rng.random() < 0.5:  # rows within the frame's span and at an angle to it
+        if rng.random() < 0.5:  # Some rows lie in the frame's span, some at an angle.
             v = W[:, 0] + rng.uniform(0, 1) * v
             w = (W[:, -1] if k > 1 else -W[:, 0] * rng.uniform(0, 1)) + rng.uniform(0, 1) * w
             v, w = v / np.linalg.norm(v), w / np.linalg.norm(w)
         w = w if relation is Relation.REPLACE else 0 * w
         largest = max(largest, float(np.linalg.norm(np.outer(v, v @ W) - np.outer(w, w @ W))))
-    stated = math.sqrt(min(k, 2)) if relation is Relation.REPLACE else 1.0
-    assert 0.9 * stated < largest <= stated * (1 + 1e-12)
+    reach = math.sqrt(min(k, 2)) if relation is Relation.REPLACE else 1.0
+    assert 0.9 * reach < largest <= reach * (1 + 1e-12)
 
 
 def test_one_pass_spends_what_one_step_does() -> None:
     for steps in (1, 7, 40):
         mechanism = Oja(steps=steps)
-        spent = mechanism.spent(problem(), Budget(1.0, 1e-6))
-        assert spent is not None
-        assert 1 - 1e-9 < spent.epsilon <= 1
-        assert not spent.exact  # the last frame alone is released
+        loss = mechanism.spent(problem(), Budget(1.0, 1e-6))
+        assert loss is not None
+        assert 1 - 1e-9 < loss.epsilon <= 1
+        assert not loss.exact  # Only the last frame is released.
         calibration = mechanism.calibrate(problem(), Budget(1.0, 1e-6))
         assert calibration.values["step_std"] == pytest.approx(steps * calibration.scale)
         assert mechanism.status(problem(), Budget(1.0, 1e-6)).verdict is Verdict.HOLDS
 
 
 def test_the_steps_are_those_of_the_formula() -> None:
-    """The same stream, by a plain loop."""
+    """A plain loop takes the same steps as the mechanism."""
     data = table(50)
     mechanism = Oja(steps=4)
     calibration = mechanism.calibrate(problem(n=50), Budget(5.0, 1e-3))
@@ -78,8 +78,8 @@ def test_the_steps_are_those_of_the_formula() -> None:
         start += size
         noise = calibration.scale * 50 / size * again.normal(6, 1)[0]
         step = sum(np.outer(x, x) for x in batch) @ W / size
-        moved = W + rate / (1 + 3 * number / 4) * (step + noise)
-        W = moved / np.linalg.norm(moved)
+        step_by_hand = W + rate / (1 + 3 * number / 4) * (step + noise)
+        W = step_by_hand / np.linalg.norm(step_by_hand)
     np.testing.assert_allclose(np.abs(W[:, 0]), np.abs(release.raw[0, :, 0]), atol=1e-10)
 
 
@@ -100,10 +100,10 @@ def test_the_renyi_orders_agree_with_dp_accounting(rate: float, z: float) -> Non
 
 @pytest.mark.parametrize(("steps", "epsilon"), [(4, 1.0), (20, 0.5), (20, 8.0)])
 def test_private_sgd_never_spends_more_by_the_exact_account(steps: int, epsilon: float) -> None:
-    """Privacy loss distributions of dp-accounting, for a row against the zero row.
+    """By dp-accounting, a row against the zero row never loses more than the claim.
 
-    Its losses are rounded up to a grid. One ten times as coarse as its own raises the epsilon, here
-    by less than 1e-4, and is a seventh of the work.
+    dp-accounting rounds losses up to a grid. A grid ten times as coarse raises epsilon here by less
+    than 1e-4 and takes a seventh of the work.
     """
     budget = Budget(epsilon, 1e-6)
     where = problem(Relation.ZERO_OUT)
@@ -118,11 +118,11 @@ def test_private_sgd_never_spends_more_by_the_exact_account(steps: int, epsilon:
         return float(accountant.get_epsilon(1e-6))
 
     assert 0.7 * epsilon < exact(z) <= epsilon
-    # negative control: with half the noise the exact account is over the claim
+    # Control: with half the noise, the exact privacy loss exceeds the claim.
     assert exact(z / 2) > epsilon
-    spent = mechanism.spent(where, budget)
-    assert spent is not None
-    assert epsilon * (1 - 1e-6) < spent.epsilon <= epsilon
+    loss = mechanism.spent(where, budget)
+    assert loss is not None
+    assert epsilon * (1 - 1e-6) < loss.epsilon <= epsilon
 
 
 def test_private_sgd_refuses_what_it_cannot_account_for() -> None:
@@ -141,7 +141,7 @@ def test_private_sgd_needs_less_noise_than_one_pass() -> None:
         Oja(sampling=sampling, steps=16).calibrate(where, budget).values["step_std"]
         for sampling in ("pass", "poisson")
     ]
-    assert stds[1] < 0.5 * stds[0]  # sqrt(16) against 16, and the Renyi account's looseness
+    assert stds[1] < 0.5 * stds[0]  # With Poisson sampling, noise grows by sqrt(16), not 16.
 
 
 def test_it_finds_a_strong_direction_in_a_long_table() -> None:
@@ -155,8 +155,8 @@ def test_it_finds_a_strong_direction_in_a_long_table() -> None:
 
 
 def test_what_private_sgd_spends_is_said_to_be_a_bound() -> None:
-    """It counts every frame as released, though only the last one is."""
+    """The loss is a bound: it treats every frame as released, but only the last frame is."""
     where = problem(Relation.ZERO_OUT)
-    spent = Oja(sampling="poisson").spent(where, Budget(1.0, 1e-6))
-    assert spent is not None
-    assert not spent.exact
+    loss = Oja(sampling="poisson").spent(where, Budget(1.0, 1e-6))
+    assert loss is not None
+    assert not loss.exact

@@ -1,4 +1,4 @@
-"""Pure funnel: two pure looks whose epsilons add."""
+"""Pure funnel: two pure queries whose epsilons add."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def test_no_neighbours_move_a_look_by_more_in_nuclear_norm(relation: Relation) -
     rows = rng.standard_normal((300, d)) * 10.0 ** rng.uniform(-150, 100, (300, 1))
     unit = unit_rows(np.concatenate([rows, np.zeros((1, d)), np.eye(d), base.T]))
     reach = {Relation.REPLACE: 2.0, Relation.ZERO_OUT: 1.0}[relation]
-    for seen in (unit, unit_rows(unit @ base)):
-        parts = seen[:, :, None] * seen[:, None, :]
+    for look_rows in (unit, unit_rows(unit @ base)):
+        parts = look_rows[:, :, None] * look_rows[:, None, :]
         others = parts if relation is Relation.REPLACE else np.zeros_like(parts[:1])
         worst = max(
             float(np.abs(np.linalg.eigvalsh(parts - one)).sum(axis=1).max()) for one in others
@@ -50,11 +50,11 @@ def test_no_neighbours_move_a_look_by_more_in_nuclear_norm(relation: Relation) -
 
 
 def test_the_two_noises_have_one_unit() -> None:
-    """Under either a shift loses at most its nuclear norm."""
+    """With either noise, the loss of a shift is at most the shift's nuclear norm."""
     assert PureLaw.WISHART.edge(10) / PureLaw.KNORM.edge(10) == pytest.approx(
         3.3302 / math.pi, 1e-4
     )
-    assert PureLaw.WISHART.direction_std(1) == pytest.approx(math.sqrt(2))  # Laplace of scale 1
+    assert PureLaw.WISHART.direction_std(1) == pytest.approx(math.sqrt(2))
     assert PureLaw.KNORM.direction_std(1) == pytest.approx(math.sqrt(2))
     assert PureLaw.KNORM.direction_std(61) / PureLaw.WISHART.direction_std(61) < 0.93
 

@@ -1,4 +1,4 @@
-"""Screened: noisy sizes choose features, and rows of those are seen with pure noise."""
+"""Screened: noisy sizes choose features, and pure noise protects the rows of these features."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_two_steps_share_epsilon(relation: Relation) -> None:
 
 @pytest.mark.parametrize("relation", Relation)
 def test_no_neighbours_move_sizes_or_the_look_by_more(relation: Relation) -> None:
-    """Sizes in l1 norm; the second moment of cut rows in nuclear norm, for every kept set."""
+    """Sizes (l1) and the moment of reduced rows (nuclear norm) keep their bounds in any case."""
     rng = generator(1, "screen")
     d = 5
     rows = rng.standard_normal((200, d)) * 10.0 ** rng.uniform(-150, 100, (200, 1))
@@ -48,29 +48,29 @@ def test_no_neighbours_move_sizes_or_the_look_by_more(relation: Relation) -> Non
     others = sizes if relation is Relation.REPLACE else np.zeros_like(sizes[:1])
     worst = max(float(np.abs(sizes - one).sum(axis=1).max()) for one in others)
     assert 0.99 * reach < worst <= reach * (1 + 1e-12)
-    for kept in ([0, 1], [1, 3, 4], [2, 0, 1, 4, 3]):
-        seen = unit_rows(unit[:, kept])
-        parts = seen[:, :, None] * seen[:, None, :]
+    for places in ([0, 1], [1, 3, 4], [2, 0, 1, 4, 3]):
+        look = unit_rows(unit[:, places])
+        parts = look[:, :, None] * look[:, None, :]
         others = parts if relation is Relation.REPLACE else np.zeros_like(parts[:1])
         worst = max(
             float(np.abs(np.linalg.eigvalsh(parts - one)).sum(axis=1).max()) for one in others
         )
         assert 0.99 * reach < worst <= reach * (1 + 1e-12)
-    # the control: rows that are cut and not brought to length one again move less than is paid for,
-    # and those of a longer row move more
+    # Control: a long row that is not rescaled to length one moves the matrix of the kept features
+    # by more than the bound.
     assert np.linalg.norm(np.outer([3.0, 0], [3.0, 0]), "nuc") > reach
 
 
 def test_what_is_kept_follows_sizes_and_noise() -> None:
     def kept(sizes: np.ndarray, noisy: np.ndarray, k: int, scale: float) -> list[int]:
         order, counts = ScreenedWishartDifference().kept(sizes[None], noisy[None], k, scale)
-        found: list[int] = order[0, : counts[0]].tolist()
-        return found
+        places: list[int] = order[0, : counts[0]].tolist()
+        return places
 
     sizes = np.array([0.05, 0.5, 0.05, 0.35, 0.05])
     assert sorted(kept(sizes, sizes, 1, 0.2)) == [1, 3]
     assert len(kept(sizes, sizes, 1, 1e-9)) == 5
-    assert len(kept(sizes, sizes, 3, 0.2)) == 4  # always more than k
+    assert len(kept(sizes, sizes, 3, 0.2)) == 4  # Here more than k features are kept.
     equal = np.full(5, 0.2)
     noisy = np.array([0.1, 0.3, 0.2, 0.5, 0.4])
     assert kept(equal, noisy, 1, 1.0)[:2] == [3, 4]
@@ -83,14 +83,14 @@ def test_features_left_out_have_no_part_in_the_components() -> None:
     rows /= np.linalg.norm(rows, axis=1).max()
     data, problem = SecondMoment(rows.T @ rows / n, n, rows), problem_of(n, d)
     budget = Budget(0.3)
-    captured = []
+    recoveries = []
     for mechanism in (SphericalWishartDifference(), ScreenedWishartDifference()):
         release = mechanism.release_many(
             data, mechanism.calibrate(problem, budget), Draws.trials(3, "gain", range(40))
         )
         V = release.components
-        captured.append(np.einsum("sik,ij,sjk->s", V, data.A, V) / data.eigenvalues[:2].sum())
+        recoveries.append(np.einsum("sik,ij,sjk->s", V, data.A, V) / data.eigenvalues[:2].sum())
         if isinstance(mechanism, ScreenedWishartDifference):
             assert ((V == 0).all(axis=2).sum(axis=1) >= d // 2).all()
-    gain = captured[1] - captured[0]
+    gain = recoveries[1] - recoveries[0]
     assert gain.mean() > 6 * gain.std() / math.sqrt(len(gain))

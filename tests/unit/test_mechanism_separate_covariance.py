@@ -27,14 +27,14 @@ def test_the_two_queries_meet_the_budget_by_other_code(relation: Relation, share
     loss = GaussianPrivacyLoss(1 / mu, log_mass_truncation_bound=-700)
     assert loss.get_delta_for_epsilon(1.0) == pytest.approx(1e-6, rel=1e-6)
     assert loss.get_delta_for_epsilon(1.0) <= 1e-6 * (1 + 1e-9)
-    # negative control: a tenth less noise on either is too much
+    # Control: 10 % less noise on one of the two queries exceeds the privacy claim.
     wrong = reach * math.hypot(1 / (0.9 * stds[0]), 1 / stds[1])
     lying = GaussianPrivacyLoss(1 / wrong, log_mass_truncation_bound=-700)
     assert lying.get_delta_for_epsilon(1.0) > 1e-6
 
 
 def test_no_pair_moves_the_eigenvalues_further_than_stated() -> None:
-    """Hoffman and Wielandt, by a search over tables and replaced rows."""
+    """A search over tables and replaced rows confirms Hoffman and Wielandt's theorem."""
     rng = generator(0, "separate")
 
     def spectrum(rows: np.ndarray) -> np.ndarray:
@@ -44,16 +44,16 @@ def test_no_pair_moves_the_eigenvalues_further_than_stated() -> None:
     for _ in range(3_000):
         rest = rng.standard_normal((4, 3)) * rng.uniform(0, 1)
         v, w = (row / np.linalg.norm(row) for row in rng.standard_normal((2, 3)))
-        moved = spectrum(np.vstack([rest, v])) - spectrum(np.vstack([rest, w]))
-        largest = max(largest, float(np.linalg.norm(moved)))
+        change = spectrum(np.vstack([rest, v])) - spectrum(np.vstack([rest, w]))
+        largest = max(largest, float(np.linalg.norm(change)))
     assert largest <= math.sqrt(2)
     rest = np.diag([1.0, 0.5, 0.1])
-    moved = spectrum(np.vstack([rest, np.eye(3)[0]])) - spectrum(np.vstack([rest, np.eye(3)[2]]))
-    assert np.linalg.norm(moved) > 1.2
+    change = spectrum(np.vstack([rest, np.eye(3)[0]])) - spectrum(np.vstack([rest, np.eye(3)[2]]))
+    assert np.linalg.norm(change) > 1.2
 
 
 def test_eigenvalues_are_not_inflated() -> None:
-    """Noise of edge sqrt(2d) t doubles the gaussian's top eigenvalue; here it has mean zero."""
+    """Noise of edge sqrt(2d) t doubles `gaussian`'s top eigenvalue; here it is unbiased."""
     d, n = 60, 1_000
     data = SecondMoment(np.diag(np.concatenate([[0.05], np.full(d - 1, 1e-4)])), n)
     problem, budget = Problem(n, d, 1, Relation.REPLACE, Domain.ball(d)), Budget(1.0, 1e-6)
@@ -66,9 +66,9 @@ def test_eigenvalues_are_not_inflated() -> None:
         assert release.eigenvalues is not None
         sums.append(np.square(release.eigenvalues - data.eigenvalues).sum(axis=1).mean())
     std = mechanisms[0].calibrate(problem, budget).values["values_std"]
-    # sorting can only help; 200 draws of d squares have a relative error of sqrt(2/(200 d)) = 1.3 %
+    # Sorting only lowers errors. Over 200 samples, their relative std is sqrt(2/(200 d)) = 1.3 %.
     assert sums[0] <= d * std**2 * (1 + 6 * 0.013)
-    # free noise: the mean squared eigenvalue of the GOE is (d + 1)/2 t^2, d of them, far more
+    # Noise on the matrix is far larger: its d eigenvalues have mean square (d + 1)/2 t^2 each.
     assert sums[1] > 5 * sums[0]
 
 

@@ -1,4 +1,4 @@
-"""The gap test: how far one person moves the gap and the projection, searched by other code."""
+"""The gap test: other code searches how far one person moves the gap and the projection."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def projection(A: np.ndarray, k: int) -> np.ndarray:
 def test_no_pair_moves_the_projection_further_than_stated(
     relation: Relation, d: int, k: int
 ) -> None:
-    """Tables of many gaps, rows that climb by random steps; what is found is attained."""
+    """A search over eigengaps and rows nearly attains the stated reach and never exceeds it."""
     rng = generator(0, "gap", d, k, str(relation))
     worst = 0.0
     for gap_rows in (2.0, 4.0, 10.0, 100.0):
@@ -36,24 +36,24 @@ def test_no_pair_moves_the_projection_further_than_stated(
         problem = Problem(n, d, k, relation, Domain.ball(d))
         before = projection(A, k)
         gap = np.array([gap_rows / n])
-        stated = float(projection_reach(problem, gap)[0])
+        reach = float(projection_reach(problem, gap)[0])
         pair = rng.standard_normal((2, d))
         best = 0.0
         for step in np.geomspace(1, 1e-3, 400):
-            moved = pair + step * rng.standard_normal((2, d))
-            v, w = moved / np.maximum(1, np.linalg.norm(moved, axis=1, keepdims=True))
+            neighbour = pair + step * rng.standard_normal((2, d))
+            v, w = neighbour / np.maximum(1, np.linalg.norm(neighbour, axis=1, keepdims=True))
             if relation is Relation.ZERO_OUT:
                 w = 0 * w
                 sign = 1 if step * 1e6 % 2 < 1 else -1
             else:
                 sign = 1
             after = projection(A + sign * (np.outer(v, v) - np.outer(w, w)) / n, k)
-            found = float(np.linalg.norm(after - before))
-            if found > best:
-                best, pair = found, moved
-        assert best <= stated * (1 + 1e-9)
-        worst = max(worst, best / stated)
-    # the statement is nearly reached where the gap is wide
+            distance = float(np.linalg.norm(after - before))
+            if distance > best:
+                best, pair = distance, neighbour
+        assert best <= reach * (1 + 1e-9)
+        worst = max(worst, best / reach)
+    # If the eigengap is wide, the privacy loss nearly reaches its bound.
     assert worst > 0.9
 
 
@@ -80,8 +80,8 @@ def test_the_bound_needs_no_gap_and_shrinks_with_it() -> None:
     gaps = np.linspace(-0.5, 1, 400)
     reach = projection_reach(problem, gaps)
     assert (np.diff(reach) <= 0).all()
-    assert reach[0] == pytest.approx(2.0)  # sqrt(2 min(k, d - k))
-    # to first order sqrt(2)/(n gap)
+    assert reach[0] == pytest.approx(2.0)  # The limit is sqrt(2 min(k, d - k)).
+    # To first order, one row moves the projection by sqrt(2)/(n gap).
     wide = Problem(10**8, 6, 2, Relation.REPLACE, Domain.ball(6))
     assert projection_reach(wide, np.array([0.5]))[0] == pytest.approx(
         math.sqrt(2) / (0.5 * 10**8), rel=1e-6
@@ -98,20 +98,20 @@ def test_the_account_by_other_code(relation: Relation) -> None:
     loss = GaussianPrivacyLoss(1 / mu, log_mass_truncation_bound=-700)
     total = loss.get_delta_for_epsilon(1.0) + values["gap_failing"]
     assert 0.99 * 1e-5 < total <= 1e-5 * (1 + 1e-9)
-    spent = MECHANISM.spent(problem, budget)
-    assert spent is not None
-    assert 1 - 1e-9 < spent.epsilon <= 1
-    assert spent.delta_at_epsilon == pytest.approx(total, rel=1e-6)
+    account_loss = MECHANISM.spent(problem, budget)
+    assert account_loss is not None
+    assert 1 - 1e-9 < account_loss.epsilon <= 1
+    assert account_loss.delta_at_epsilon == pytest.approx(total, rel=1e-6)
 
 
 def test_the_lowered_gap_is_too_large_as_rarely_as_stated() -> None:
-    """With delta .5 a twentieth of the draws; 40,000 have a standard error of 0.11 points."""
+    """At delta .5 a twentieth of 40,000 lowered gaps is too large (standard error 0.11 points)."""
     problem, budget = Problem(50, 4, 1, Relation.REPLACE, Domain.ball(4)), Budget(1.0, 0.5)
     values = MECHANISM.calibrate(problem, budget).values
     noise = values["gap_std"] * generator(2, "gap").standard_normal(40_000)
     share = float((noise - values["gap_margin"] > 0).mean())
     assert abs(share - 0.05) < 6 * 0.0011
-    # negative control: half the margin is seen
+    # Control: the test detects half the required margin.
     assert float((noise - values["gap_margin"] / 2 > 0).mean()) > 0.05 + 6 * 0.0011
 
 
@@ -124,5 +124,5 @@ def test_it_takes_the_projection_where_the_gap_is_wide_and_noise_on_A_elsewhere(
         calibration = MECHANISM.calibrate(problem, Budget(1.0, 1e-6))
         release = MECHANISM.release_many(data, calibration, Draws.trials(0, "gap", range(20)))
         traces.append(np.trace(release.raw, axis1=1, axis2=2))
-    np.testing.assert_allclose(traces[0], 1.0, atol=0.01)  # a projection on one direction
-    np.testing.assert_allclose(traces[1], 0.799, atol=0.05)  # A itself
+    np.testing.assert_allclose(traces[0], 1.0, atol=0.01)  # A rank-1 projection has trace 1.
+    np.testing.assert_allclose(traces[1], 0.799, atol=0.05)  # Matrix A has trace 0.799.

@@ -1,4 +1,4 @@
-"""Spherical PCA: long rows count once, and the sensitivity is that of unit rows."""
+"""Spherical PCA: long rows count once, and the sensitivity is for unit rows."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_the_scale_is_that_of_unit_rows_on_every_domain(relation: Relation) -> N
         scale = mechanism.calibrate(ball, budget).scale
         assert scale == plain.calibrate(ball, budget).scale
         assert scale == mechanism.calibrate(box, budget).scale
-        # negative control: the box's own rows reach sqrt(6)
+        # Control: without rescaling, rows of the box have a length of up to sqrt(6).
         assert plain.calibrate(box, budget).scale == pytest.approx(6 * scale)
 
 
 def test_no_pair_of_rows_moves_the_moment_further_than_stated() -> None:
-    """A search over replaced rows of any length; orthogonal ones attain it."""
+    """No replaced row exceeds the bound; orthogonal rows attain it."""
     rng = generator(0, "sphere")
     base = rng.standard_normal((10, 3))
     largest = 0.0
@@ -67,7 +67,7 @@ def test_lengths_do_not_matter_and_a_zero_row_adds_nothing() -> None:
 
 @pytest.mark.parametrize("mechanism", BOTH, ids=lambda m: m.key)
 def test_an_outlier_does_not_take_the_component(mechanism: Spherical) -> None:
-    """One row a hundred times too long owns A; on the sphere it is one row of two thousand."""
+    """A row a hundred times too long dominates A; on the sphere it is one row of two thousand."""
     rng = generator(2, "sphere")
     rows = rng.standard_normal((2_000, 3)) * [1.0, 0.2, 0.2]
     rows[0] = [0.0, 0.0, 100.0]
@@ -79,32 +79,32 @@ def test_an_outlier_does_not_take_the_component(mechanism: Spherical) -> None:
         data, mechanism.calibrate(problem, budget), Draws.trials(0, "s", range(20))
     )
     assert np.abs(release.components[:, 0, 0]).min() > 0.95
-    assert abs(data.eigenvectors[2, 0]) > 0.99  # control: the exact component is the outlier's
+    assert abs(data.eigenvectors[2, 0]) > 0.99  # Control: exact PCA finds only the outlier.
 
 
 @pytest.mark.parametrize("relation", Relation)
 def test_ppca_of_unit_rows_is_ppca_of_their_directions(relation: Relation) -> None:
-    """The same draws as those of the rows scaled to length one, whatever lengths they had."""
+    """The output equals plain PPCA's on rows scaled to length one, for any lengths."""
     rng = generator(3, "sphere")
     rows = rng.standard_normal((80, 4))
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     long = rows * 10.0 ** rng.uniform(-3, 3, (80, 1))
     ball = Problem(80, 4, 1, relation, Domain.ball(4))
     free = replace(ball, domain=Domain.unbounded(4))
-    budget, plain, own = Budget(0.5), Ppca(), Ppca(rows="unit")
-    assert own.calibrate(free, budget) == replace(plain.calibrate(ball, budget), problem=free)
+    budget, plain, by_rows = Budget(0.5), Ppca(), Ppca(rows="unit")
+    assert by_rows.calibrate(free, budget) == replace(plain.calibrate(ball, budget), problem=free)
     of_units = plain.release_many(
         moment(unit), plain.calibrate(ball, budget), Draws.trials(0, "p", range(5))
     )
-    of_rows = own.release_many(
-        moment(long), own.calibrate(free, budget), Draws.trials(0, "p", range(5))
+    of_rows = by_rows.release_many(
+        moment(long), by_rows.calibrate(free, budget), Draws.trials(0, "p", range(5))
     )
     np.testing.assert_allclose(of_rows.components, of_units.components, atol=1e-9)
-    # negative control: rows of other lengths are another table to plain PPCA
-    bounded = moment(long / np.linalg.norm(long, axis=1).max())
+    # Control: plain PPCA treats rows of other lengths as a different table.
+    scaled_moment = moment(long / np.linalg.norm(long, axis=1).max())
     other = plain.release_many(
-        bounded, plain.calibrate(ball, budget), Draws.trials(0, "p", range(5))
+        scaled_moment, plain.calibrate(ball, budget), Draws.trials(0, "p", range(5))
     )
     assert np.abs(other.components - of_units.components).max() > 1e-3
-    assert own.why_not(free, budget, rows=False) is not None
+    assert by_rows.why_not(free, budget, rows=False) is not None
     assert plain.why_not(ball, budget, rows=False) is None

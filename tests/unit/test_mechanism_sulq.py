@@ -1,4 +1,4 @@
-"""SULQ: its scale, its release and what it spends."""
+"""SULQ: its scale, its release and its loss."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def test_the_variance_is_the_quoted_one() -> None:
 def test_what_it_spends_is_the_gaussian_profile(relation: Relation, row: float) -> None:
     where, budget = problem(Relation(relation)), Budget(1.0, 1e-6)
     mu = row / (100 * Sulq().calibrate(where, budget).scale)
-    spent = Sulq().spent(where, budget)
-    assert spent is not None
-    assert spent.exact
-    # textbook form of the profile; its terms differ by little, so compare absolutely
-    phi = special.ndtr(mu / 2 - spent.epsilon / mu)
-    assert phi - math.exp(spent.epsilon) * special.ndtr(
-        -mu / 2 - spent.epsilon / mu
+    loss = Sulq().spent(where, budget)
+    assert loss is not None
+    assert loss.exact
+    # This is the profile's textbook formula. Its terms nearly cancel: allow an absolute error.
+    phi = special.ndtr(mu / 2 - loss.epsilon / mu)
+    assert phi - math.exp(loss.epsilon) * special.ndtr(
+        -mu / 2 - loss.epsilon / mu
     ) == pytest.approx(1e-6, rel=1e-6)
-    assert spent.delta_at_epsilon == delta_of(1.0, mu)
+    assert loss.delta_at_epsilon == delta_of(1.0, mu)
     status = Sulq().status(where, budget)
     assert status.verdict is Verdict.LOOSE
     assert "against 1 claimed" in status.evidence

@@ -1,4 +1,4 @@
-"""Weighing features is post-processing: same release, same account, other components."""
+"""Weighing features is post-processing: same release, same loss, other components."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUDGET = Budget(1.0, 1e-6)
 
 
 def table(n: int = 300, d: int = 8, large: int = 2) -> SecondMoment:
-    """Return rows whose first features carry nearly everything."""
+    """Return rows whose first features carry almost all variance."""
     spread = np.where(np.arange(d) < large, 1.0, 0.05)
     rows = generator(1, "weigh").standard_normal((n, d)) * spread
     rows /= np.linalg.norm(rows, axis=1).max()
@@ -41,14 +41,14 @@ def test_the_account_and_what_is_released_do_not_change(
 ) -> None:
     data = table()
     problem = Problem(data.n, data.d, 2, relation, Domain.ball(data.d))
-    plain, weighed = cls(), cls(weigh=FEATURES)
-    first, second = plain.calibrate(problem, BUDGET), weighed.calibrate(problem, BUDGET)
+    plain, by_weight = cls(), cls(weigh=FEATURES)
+    first, second = plain.calibrate(problem, BUDGET), by_weight.calibrate(problem, BUDGET)
     assert first == second
-    assert plain.spent(problem, BUDGET) == weighed.spent(problem, BUDGET)
+    assert plain.spent(problem, BUDGET) == by_weight.spent(problem, BUDGET)
     draws = Draws.trials(2, "weigh", range(5))
     one, other = (
         m.release_many(data, first, draws_of)
-        for m, draws_of in ((plain, draws), (weighed, Draws.trials(2, "weigh", range(5))))
+        for m, draws_of in ((plain, draws), (by_weight, Draws.trials(2, "weigh", range(5))))
     )
     assert one.raw.tobytes() == other.raw.tobytes()
     assert not np.allclose(one.components, other.components)
@@ -56,7 +56,7 @@ def test_the_account_and_what_is_released_do_not_change(
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.key)
 def test_it_pays_where_two_features_carry_everything(cls: type[Weighing]) -> None:
-    """Means over 60 draws; the gain is more than six standard errors of the difference."""
+    """Over 60 releases, the gain exceeds six standard errors of the difference."""
     data = table(n=120)
     problem = Problem(data.n, data.d, 2, Relation.REPLACE, Domain.ball(data.d))
     shares = []
@@ -72,11 +72,11 @@ def test_it_pays_where_two_features_carry_everything(cls: type[Weighing]) -> Non
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.key)
 def test_it_vanishes_with_the_noise(cls: type[Weighing]) -> None:
-    """Of very many people; where lengths of rows are counted, they must be there to be counted."""
-    counted = cls.key.startswith("clipped")
-    data = table(n=200_000 if counted else 500)
+    """With very many people weighing changes nothing; mechanisms that count rows need real rows."""
+    clips = cls.key.startswith("clipped")
+    data = table(n=200_000 if clips else 500)
     problem = Problem(data.n, data.d, 2, Relation.REPLACE, Domain.ball(data.d))
-    if not counted:
+    if not clips:
         problem = replace(problem, n=10**9)
     frames = [
         mechanism.release_many(
@@ -86,7 +86,7 @@ def test_it_vanishes_with_the_noise(cls: type[Weighing]) -> None:
         ).components
         for mechanism in (cls(), cls(weigh=FEATURES))
     ]
-    np.testing.assert_allclose(frames[0], frames[1], atol=1e-4 if counted else 1e-6)
+    np.testing.assert_allclose(frames[0], frames[1], atol=1e-4 if clips else 1e-6)
 
 
 def sizes_of(noisy: np.ndarray, std: float) -> np.ndarray:
@@ -99,6 +99,6 @@ def test_sizes_are_kept_where_noise_is_small_and_shrunk_to_the_mean_where_all_ar
     alike = 1 / 6 + 0.001 * np.array([1, -1, 1, -1, 1, -1])
     np.testing.assert_allclose(sizes_of(alike, 0.05), 1 / 6, atol=4e-3)
     noisy = np.array([0.6, -0.2, 0.5, -0.1, 0.15, 0.05])
-    found = sizes_of(noisy, 0.2)
-    assert (found > 0).all()
-    assert list(np.argsort(found)) == list(np.argsort(noisy))
+    sizes = sizes_of(noisy, 0.2)
+    assert (sizes > 0).all()
+    assert list(np.argsort(sizes)) == list(np.argsort(noisy))

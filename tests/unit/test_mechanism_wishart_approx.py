@@ -1,4 +1,4 @@
-"""Sheffet's Wishart noise: published numbers, range and what is spent."""
+"""Sheffet's Wishart noise: published numbers, range and loss."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def test_the_constant_is_enough_as_proved(epsilon: float, delta: float) -> None:
     least, most = nu - 2 * np.sqrt(nu * x), nu + 2 * np.sqrt(nu * x) + 2 * x
     assert stats.chi2.cdf(least, nu) <= delta
     assert stats.chi2.sf(most, nu) <= delta
-    T = np.linspace(least, most, 101)  # the losses at every release but those
+    T = np.linspace(least, most, 101)  # These are the losses of all other releases.
     without = (nu / 2 - 1) * np.log1p(1 / (T - 1)) - 0.5
     assert (without <= (nu - 1 - T) / (2 * (T - 1)) + 1e-12).all()
     assert without.max() <= epsilon
     beside = 0.5 - (nu / 2 - 1) * np.log1p(1 / T)
     assert (beside <= (T + 3 - nu) / (2 * (T + 1)) + 1e-12).all()
     assert beside.max() <= epsilon
-    spent = MECHANISM.spent(problem(), budget)
-    assert spent is not None
-    assert spent.epsilon <= epsilon
+    loss = MECHANISM.spent(problem(), budget)
+    assert loss is not None
+    assert loss.epsilon <= epsilon
 
 
 def test_it_runs_in_its_published_range_only() -> None:
@@ -64,21 +64,21 @@ def test_it_runs_in_its_published_range_only() -> None:
 @pytest.mark.parametrize("relation", Relation)
 def test_the_account_is_the_exact_profile_of_its_own_numbers(relation: Relation) -> None:
     budget = Budget(0.5, 1e-5)
-    spent = MECHANISM.spent(problem(relation), budget)
-    assert spent is not None
+    loss = MECHANISM.spent(problem(relation), budget)
+    assert loss is not None
     profile = WishartNoise(1445)
-    assert profile.delta(relation, spent.epsilon) <= 1e-5
-    assert profile.delta(relation, spent.epsilon * (1 - 1e-6)) > 1e-5
-    assert spent.exact
-    assert spent.epsilon < 0.2
+    assert profile.delta(relation, loss.epsilon) <= 1e-5
+    assert profile.delta(relation, loss.epsilon * (1 - 1e-6)) > 1e-5
+    assert loss.exact
+    assert loss.epsilon < 0.2
     status = MECHANISM.status(problem(relation), budget)
     assert status.verdict is Verdict.LOOSE
     assert "against 0.5 claimed" in status.evidence
 
 
 def test_outside_its_range_the_status_says_so_and_what_the_formula_would_spend() -> None:
-    refused = MECHANISM.status(problem(), Budget(1.0, 1e-6))
-    assert refused.evidence.startswith("Not run here")
+    status = MECHANISM.status(problem(), Budget(1.0, 1e-6))
+    assert status.evidence.startswith("Not run here")
     assert MECHANISM.status(problem(), Budget(8.0, 1e-5)).verdict is Verdict.OUT_OF_SCOPE
 
 

@@ -1,4 +1,4 @@
-"""The exact one-sided Wishart: least numbers, smoothness, positivity."""
+"""The exact one-sided Wishart: least degrees of freedom, smoothness, positivity."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def test_the_budget_is_met_and_used_up(
 ) -> None:
     budget = Budget(epsilon, 1e-6)
     where = problem(relation)
-    spent = mechanism.spent(where, budget)
-    assert spent is not None
-    assert spent.delta_at_epsilon is not None
-    assert spent.delta_at_epsilon <= 1e-6
-    assert spent.epsilon == pytest.approx(epsilon, rel=1e-6)
-    assert spent.exact
+    loss = mechanism.spent(where, budget)
+    assert loss is not None
+    assert loss.delta_at_epsilon is not None
+    assert loss.delta_at_epsilon <= 1e-6
+    assert loss.epsilon == pytest.approx(epsilon, rel=1e-6)
+    assert loss.exact
     assert mechanism.status(where, budget).verdict is Verdict.HOLDS
     assert "zeroed" in mechanism.status(where, budget).evidence
 
 
 def test_no_epsilon_spends_the_floor_of_delta_at_unit_scale() -> None:
-    """The chance that a release gives a row away is all of delta; the automatic scale lowers it."""
+    """The chance that a release reveals a row is all of delta; the automatic scale lowers it."""
     budget = Budget(1e4, 1e-6)
     status = UNIT.status(problem(), budget)
     assert status.verdict is Verdict.LOOSE
-    assert "gives a row away" in status.evidence
+    assert "reveals a row" in status.evidence
     nu = UNIT.calibrate(problem(), budget).values["nu"]
     assert WishartNoise(nu).delta(Relation.ZERO_OUT, 1e6) > 0.99e-6
     assert AUTO.status(problem(), budget).verdict is Verdict.HOLDS
@@ -75,14 +75,14 @@ def test_the_automatic_scale_is_near_the_smallest_edge(epsilon: float, d: int) -
 
 def test_the_release_moves_smoothly_with_epsilon_and_stays_positive() -> None:
     data = SecondMoment(np.diag([0.3, 0.2, 0.1, 0.0, 0.0, 0.0]), 1000)
-    found = []
+    matrices = []
     for epsilon in (1.0, 1.0001):
         calibration = AUTO.calibrate(problem(), Budget(epsilon, 1e-6))
         release = AUTO.release_many(data, calibration, Draws.trials(0, "w", range(5)))
         assert release.matrix is not None
         assert np.linalg.eigvalsh(release.matrix - data.A).min() > 0
-        found.append(release.matrix)
-    assert np.abs(found[0] - found[1]).max() < 1e-3 * np.abs(found[0]).max()
+        matrices.append(release.matrix)
+    assert np.abs(matrices[0] - matrices[1]).max() < 1e-3 * np.abs(matrices[0]).max()
 
 
 @pytest.mark.parametrize("relation", Relation)

@@ -1,4 +1,4 @@
-"""What this machine has not the memory for is refused in one sentence, before the work."""
+"""Tasks beyond this machine's memory are refused in one sentence before they start."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def test_the_least_of_system_and_container_counts(tmp_path: Path) -> None:
 def test_a_mechanism_without_room_is_skipped_and_refused_if_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    prepared = prepare(wide(5, 2_500), Settings())
-    free(monkeypatch, 400_000_000)  # a draw of a matrix mechanism takes .6 GB
+    table = prepare(wide(5, 2_500), Settings())
+    free(monkeypatch, 400_000_000)  # A matrix release here needs 0.6 GB of memory.
     with pytest.raises(CannotRun, match=r"gaussian cannot run: it takes about 0\.6 GB of memory"):
-        compare(prepared, Settings(mechanisms=("gaussian",), trials=1))
-    said: list[float] = []
-    named = Settings(mechanisms=("random_projection", "noisy_power_exact"), trials=2)
-    assert len(compare(prepared, named, memory=said.append).results) == 2
-    assert said[0] < 1e8
-    free(monkeypatch, None)  # where nobody says, nothing is refused
-    compare(prepared, named)
+        compare(table, Settings(mechanisms=("gaussian",), trials=1))
+    estimates: list[float] = []
+    settings = Settings(mechanisms=("random_projection", "noisy_power_exact"), trials=2)
+    assert len(compare(table, settings, memory=estimates.append).results) == 2
+    assert estimates[0] < 1e8
+    free(monkeypatch, None)  # If free memory is unknown, nothing is refused.
+    compare(table, settings)
 
 
 def test_the_command_says_it_in_one_line(
@@ -61,6 +61,6 @@ def test_the_command_says_it_in_one_line(
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     free(monkeypatch, 400_000_000)
     assert main(["compare", str(path), "--mechanism", "gaussian", "--trials", "1"]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 1
-    assert "of memory, and 0.4 GB are free here" in said[0]
+    message = capsys.readouterr().err.splitlines()
+    assert len(message) == 1
+    assert "of memory, and 0.4 GB are free here" in message[0]

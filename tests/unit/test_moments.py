@@ -1,4 +1,4 @@
-"""The second moment and the sign rule."""
+"""The second moment and the sign rule of its eigenvectors."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def test_everything_is_read_only() -> None:
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 5))
 def test_sign_rule(seed: int, d: int, size: int) -> None:
     vectors = generator(seed, "signs").integers(-3, 4, (size, d, 2)).astype(float)
-    fixed = fix_signs(vectors)
-    np.testing.assert_array_equal(np.abs(fixed), np.abs(vectors))
-    # The first entry of largest size is positive, or the column is zero.
-    largest = np.abs(fixed).argmax(axis=1)
-    assert (np.take_along_axis(fixed, largest[:, None], axis=1) >= 0).all()
-    np.testing.assert_array_equal(fix_signs(fixed), fixed)
-    np.testing.assert_array_equal(fix_signs(-vectors), fixed)
+    result = fix_signs(vectors)
+    np.testing.assert_array_equal(np.abs(result), np.abs(vectors))
+    # In each column the first entry of largest size is positive, unless the column is zero.
+    largest = np.abs(result).argmax(axis=1)
+    assert (np.take_along_axis(result, largest[:, None], axis=1) >= 0).all()
+    np.testing.assert_array_equal(fix_signs(result), result)
+    np.testing.assert_array_equal(fix_signs(-vectors), result)

@@ -22,6 +22,7 @@ from dpviz.core.errors import CannotRun, InvalidTable
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings
 from dpviz.datasets.batches import _BATCH_ROWS, FileBatches
+from dpviz.mechanisms.laplace_output import LaplaceOutput
 from dpviz.preparation.bounding import BoundedTable, Prepared, prepare, prepare_batches
 from dpviz.preparation.load import load_prepared
 from dpviz.preparation.passes import FAR_ROWS
@@ -86,13 +87,13 @@ def test_a_file_gives_the_numbers_of_the_table(
 ) -> None:
     path = written(tmp_path, named(rows_of(20_000 if ending == ".parquet" else 2_000, 4)), ending)
     whole = prepare(datasets.load(str(path)), settings)
-    batched = prepare_batches(path, settings)
-    assert_same(batched, whole)
-    assert batched.notes == whole.notes
+    from_file = prepare_batches(path, settings)
+    assert_same(from_file, whole)
+    assert from_file.notes == whole.notes
     n = whole.n // 3
-    assert_allclose(batched.with_n(n, 5).moment.A, whole.with_n(n, 5).moment.A, atol=1e-12)
+    assert_allclose(from_file.with_n(n, 5).moment.A, whole.with_n(n, 5).moment.A, atol=1e-12)
     if settings.domain == "ball":
-        assert_same(batched.rebound("1.7"), whole.rebound("1.7"))
+        assert_same(from_file.rebound("1.7"), whole.rebound("1.7"))
 
 
 def test_bounds_from_a_file_clip_in_batches(tmp_path: Path) -> None:
@@ -103,8 +104,8 @@ def test_bounds_from_a_file_clip_in_batches(tmp_path: Path) -> None:
         Settings(center="midpoint", bounds=bounds),
     ):
         whole = prepare(datasets.load(str(path)), settings)
-        batched = prepare_batches(path, settings)
-        assert_same(batched, whole)
+        from_file = prepare_batches(path, settings)
+        assert_same(from_file, whole)
     assert whole.bounded_rows == 0
 
 
@@ -127,12 +128,12 @@ def test_columns_and_rows_are_chosen_as_in_memory(tmp_path: Path) -> None:
     for settings in (Settings(), Settings(label="kind"), Settings(center="none", label="count")):
         table = datasets.load(str(path), datasets.ReadOptions(label=settings.label))
         whole = prepare(table, settings)
-        batched = prepare_batches(path, settings)
-        assert_same(batched, whole)
+        from_file = prepare_batches(path, settings)
+        assert_same(from_file, whole)
         lost = 12_000 - whole.n
-        assert f"{lost} rows of 12000 without a value were left out." in batched.notes
-        assert "same" not in batched.columns
-        assert any("'word'" in note for note in batched.notes)
+        assert f"{lost} rows of 12000 without a value were left out." in from_file.notes
+        assert "same" not in from_file.columns
+        assert any("'word'" in note for note in from_file.notes)
 
 
 # One pass ------------------------------------------------------------------------------------
@@ -141,25 +142,25 @@ def test_columns_and_rows_are_chosen_as_in_memory(tmp_path: Path) -> None:
 @pytest.fixture
 def folds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return a list of the passes made over the rows."""
-    made: list[str] = []
+    passes: list[str] = []
     blocks = FileBatches.blocks
 
     def counted(self: FileBatches) -> Any:
-        made.append("pass")
+        passes.append("pass")
         return blocks(self)
 
     monkeypatch.setattr(FileBatches, "blocks", counted)
-    return made
+    return passes
 
 
 def test_many_rows_equally_far_out_take_a_second_pass(tmp_path: Path, folds: list[str]) -> None:
-    # Thrice as many rows of the largest size as are kept: those left out may be the longest.
+    # Three times as many rows are longest as can be stored: an omitted row may be longest.
     rows = rows_of(20_000, 3)
     rows[-3 * FAR_ROWS :] = [50.0, 50.0, 50.0]
     path = written(tmp_path, named(rows))
-    batched = prepare_batches(path, Settings())
+    from_file = prepare_batches(path, Settings())
     assert len(folds) == 3
-    assert_same(batched, prepare(datasets.load(str(path)), Settings()))
+    assert_same(from_file, prepare(datasets.load(str(path)), Settings()))
 
 
 @pytest.mark.parametrize("order", ["sorted", "reversed", "outlier first"])
@@ -179,35 +180,35 @@ def test_the_order_of_rows_does_not_matter(order: str, tmp_path: Path) -> None:
 
 def exact_moment(rows: FloatArray, center: FloatArray) -> tuple[FloatArray, float]:
     """Return A and R about a center, in extended precision."""
-    centred = rows.astype(np.longdouble) - center
-    R = np.sqrt((centred**2).sum(axis=1)).max()
-    scaled = centred / R
-    A = np.array([[(scaled[:, i] * scaled[:, j]).sum() for j in range(3)] for i in range(3)])
+    deviations = rows.astype(np.longdouble) - center
+    R = np.sqrt((deviations**2).sum(axis=1)).max()
+    unit_rows = deviations / R
+    A = np.array([[(unit_rows[:, i] * unit_rows[:, j]).sum() for j in range(3)] for i in range(3)])
     return (A / len(rows)).astype(float), float(R)
 
 
 @pytest.mark.parametrize("far", [1e8, 1e12])
 def test_ill_conditioned_data_against_extended_precision(far: float, tmp_path: Path) -> None:
-    """Mean 1e8 and unit variance; the last direction has a thousandth of that."""
+    """Moments match extended precision: mean 1e8, unit variance, last direction a thousandth."""
     if np.finfo(np.longdouble).eps > 2e-19:
         pytest.skip("this machine has no extended precision to compare with")
     rng = generator(2, "ill")
     rows = rng.standard_normal((60_000, 3)) * [1, 0.1, 1e-3] + [far, -far, far / 3]
     path = written(tmp_path, named(rows))
-    batched = prepare_batches(path, Settings())
+    from_file = prepare_batches(path, Settings())
     in_memory = prepare(datasets.load(str(path)), Settings())
     mean = rows.astype(np.longdouble).mean(axis=0).astype(float)
-    for found in (batched, in_memory):
-        center = found.transform.center
+    for table in (from_file, in_memory):
+        center = table.transform.center
         assert (np.abs(center - mean) <= np.spacing(np.abs(mean))).all()
         A, R = exact_moment(rows, center)
-        # Differences of stored numbers are exact or round once (2^-53); the entries of a block's
-        # product round by at most 2^-53 sqrt(A_ii A_jj) times the square root of its length, 2^8.
+        # Differences of stored numbers are exact or round once, by 2^-53. The entries of a block's
+        # product round by at most 2^-53 sqrt(A_ii A_jj) times the root of its length, 2^8.
         size = np.sqrt(np.outer(np.diag(A), np.diag(A)))
-        assert (np.abs(found.moment.A - A) <= 1e-12 * size).all()
-        assert found.row_bound == pytest.approx(R, rel=1e-12)
-        assert_allclose(found.moment.eigenvalues, np.linalg.eigvalsh(A)[::-1], rtol=1e-9)
-    # negative control: the textbook formula loses everything
+        assert (np.abs(table.moment.A - A) <= 1e-12 * size).all()
+        assert table.row_bound == pytest.approx(R, rel=1e-12)
+        assert_allclose(table.moment.eigenvalues, np.linalg.eigvalsh(A)[::-1], rtol=1e-9)
+    # Control: the textbook formula for the variance loses all digits here.
     naive = (rows.T @ rows / len(rows) - np.outer(rows.mean(axis=0), rows.mean(axis=0))) / R**2
     assert (np.abs(naive - A) > 1e-3 * size).any()
 
@@ -225,11 +226,11 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
     peak(1_000)
     short, long = peak(200_000), peak(800_000)
-    # The rows themselves would be 96 MB more; a batch may lie otherwise. NumPy reports its arrays.
+    # Storing all rows would take 96 MB more memory; allow one batch of rows, as NumPy counts it.
     assert long - short < _BATCH_ROWS * 20 * 8
 
 
-# Where it is used ----------------------------------------------------------------------------
+# Uses of moments -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -238,17 +239,17 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return written(tmp_path, named(rows_of(2_000, 4)) | {"word": ["w"] * 2_000})
 
 
-def test_a_large_file_is_compared_without_its_rows(large: Path) -> None:
+def test_a_large_file_needs_no_rows(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(table=str(large), trials=2, delta=1e-6)
-    prepared = load_prepared(settings)
-    assert not isinstance(prepared, Prepared)
-    found = compare(prepared, settings)
-    assert found.prepared.name == "table"
-    skipped = {item.mechanism: item.reason for item in found.skipped}
-    assert "only their second moment is at hand" in skipped["laplace_output"]
-    assert Compared.of(found).data()["dataset"]["n"] == 2_000
+    table = load_prepared(settings)
+    assert not isinstance(table, Prepared)
+    comparison = compare(table, settings)
+    assert comparison.prepared.name == "table"
+    assert not [item for item in comparison.skipped if "rows themselves" in item.reason]
+    assert Compared.of(comparison).data()["dataset"]["n"] == 2_000
+    monkeypatch.setattr(LaplaceOutput, "passes", 0)  # Imitate a mechanism that needs all rows.
     with pytest.raises(CannotRun, match="laplace_output cannot run: it needs the rows themselves"):
-        compare(prepared, replace(settings, mechanisms=("laplace_output",)))
+        compare(table, replace(settings, mechanisms=("laplace_output",)))
 
 
 def late_text(path: Path) -> None:

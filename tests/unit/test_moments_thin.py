@@ -1,4 +1,4 @@
-"""A table of few rows and many columns: what is exact about it takes no d x d matrix."""
+"""A table of few rows and many columns: its exact results need no d x d matrix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settings(**more: Any) -> Settings:
 
 @pytest.fixture(scope="module")
 def both() -> tuple[SecondMoment, SecondMoment]:
-    """Return one moment as its root and as its matrix."""
+    """Return one moment in two forms: as its root and as its matrix."""
     root = np.random.default_rng(2).normal(size=(N, D)) / 10
     return SecondMoment.of_root(root, N), SecondMoment(root.T @ root, N)
 
@@ -76,7 +76,7 @@ def test_every_measure_is_that_of_the_matrix(monkeypatch: pytest.MonkeyPatch) ->
     full = prepare(wide, settings(row_bound="20"))
     assert thin.moment.root is not None
     assert full.moment.root is None
-    assert thin.bounded_rows == full.bounded_rows > 0  # so that the reference is another moment
+    assert thin.bounded_rows == full.bounded_rows > 0  # Clipping changes the exact moment.
     ours, theirs = measures(thin), measures(full)
     assert ours.keys() == theirs.keys() == set(EXACT)
     for key, metrics in theirs.items():
@@ -86,13 +86,13 @@ def test_every_measure_is_that_of_the_matrix(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_is_exact_takes_no_matrix() -> None:
-    """Less than a fifth of one d x d matrix, where it took several: 72 MB each."""
+    """Memory stays below a fifth of one d x d matrix of 72 MB; it was once several times 72 MB."""
     d = 3_000
     wide = table(5, d)
     tracemalloc.start()
     try:
-        found = compare(prepare(wide, settings()), settings())
-        Compared.of(found).to_json()
+        comparison = compare(prepare(wide, settings()), settings())
+        Compared.of(comparison).to_json()
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -1,4 +1,4 @@
-"""One program writes the numbers that a person reads."""
+"""A single program writes the numbers that people read."""
 
 import ast
 from pathlib import Path
@@ -15,12 +15,12 @@ from dpviz.releasing.schema import Column, Schema
 
 ROOT = Path(__file__).parents[2]
 WRITES = "number_text.py"
-# Coordinates in pictures and style sheets, and cells of a CSV; no sentence stands in these formats.
+# These files write numbers into pictures, style sheets or CSV cells, not into sentences.
 DRAWN = {
     "svg.py", "shelves.py", "glossary_html.py", "card.py", "example.py", "reading.py",
     "reproduction.py",
 }  # fmt: skip
-# What papers print is repeated as they print it.
+# These commands repeat numbers from papers as printed there.
 PRINTED = {"reproduce", "papers"}
 _RAW = {"epsilon", "delta"}
 
@@ -38,9 +38,9 @@ def _last_name(node: ast.expr) -> str:
 
 
 def formats_of_its_own(source: str, *, drawn: bool = False) -> list[str]:
-    """Return what a file writes numbers by other than the one program."""
-    nodes, found = list(ast.walk(ast.parse(source))), []
-    rounded = {  # float(f"{x:.3g}") rounds, and writes nothing
+    """Return a file's number formats that bypass the shared formatting."""
+    nodes, places = list(ast.walk(ast.parse(source))), []
+    roundings = {  # This call only rounds the number; it shows no text.
         id(value)
         for call in nodes
         if isinstance(call, ast.Call) and _last_name(call.func) == "float"
@@ -48,15 +48,15 @@ def formats_of_its_own(source: str, *, drawn: bool = False) -> list[str]:
         for value in ast.walk(argument)
     }
     for node in nodes:
-        if id(node) in rounded:
+        if id(node) in roundings:
             continue
         if isinstance(node, ast.FormattedValue):
             spec = _spec(node)
             kind = spec[-1:] or "s"
             if kind in "gGeEn%" or (kind in "fF" and not drawn):
-                found.append(f"line {node.lineno}: {{...:{spec}}}")
+                places.append(f"line {node.lineno}: {{...:{spec}}}")
             if not spec and _last_name(node.value) in _RAW:
-                found.append(f"line {node.lineno}: {ast.unparse(node)}")
+                places.append(f"line {node.lineno}: {ast.unparse(node)}")
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
@@ -64,34 +64,34 @@ def formats_of_its_own(source: str, *, drawn: bool = False) -> list[str]:
             and node.args
             and _last_name(node.args[0]) in _RAW
         ):
-            found.append(f"line {node.lineno}: {ast.unparse(node)}")
+            places.append(f"line {node.lineno}: {ast.unparse(node)}")
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             text = node.value
             if _plotly(text) or "%g" in text or _percent_format(text) or _brace_format(text):
-                found.append(f"line {node.lineno}: {text!r}")
-    return found
+                places.append(f"line {node.lineno}: {text!r}")
+    return places
 
 
 def _plotly(text: str) -> bool:
-    """Return whether Plotly is told to write a number: ``%{x:.3g}``."""
+    """Return whether a text makes Plotly write a number: ``%{x:.3g}``."""
     return any(":" in part.partition("}")[0] for part in text.split("%{")[1:])
 
 
 def _percent_format(text: str) -> bool:
-    """Return whether it holds ``%.3g``."""
+    """Return whether a text contains ``%.3g``."""
     starts = (part.lstrip("0123456789") for part in text.split("%.")[1:])
     return any(start[:1] in ("g", "e") for start in starts)
 
 
 def _brace_format(text: str) -> bool:
-    """Return whether it holds ``{:.4g}``."""
+    """Return whether a text contains ``{:.4g}``."""
     starts = (part.partition("}")[0] for part in text.split("{:")[1:])
     return any(start[-1:] in ("g", "e", "f", "%") for start in starts)
 
 
 def _files() -> list[Path]:
-    found = [*(ROOT / "dpviz").rglob("*.py"), *(ROOT / "pages").rglob("*.py")]
-    return [path for path in found if path.name != WRITES and not PRINTED & set(path.parts[:-1])]
+    files = [*(ROOT / "dpviz").rglob("*.py"), *(ROOT / "pages").rglob("*.py")]
+    return [path for path in files if path.name != WRITES and not PRINTED & set(path.parts[:-1])]
 
 
 @pytest.mark.slow
@@ -109,8 +109,8 @@ def test_no_script_has_one_either() -> None:
     scripts = [*(ROOT / "dpviz").rglob("*.js"), *(ROOT / "pages").rglob("*.js")]
     assert len(scripts) > 5
     for path in scripts:
-        used = [name for name in methods if name in path.read_text("utf-8")]
-        assert path.stem == Path(WRITES).stem or used == [], path
+        uses = [name for name in methods if name in path.read_text("utf-8")]
+        assert path.stem == Path(WRITES).stem or uses == [], path
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_digits_with_underscores_or_of_other_scripts_are_no_number_to_anybody(te
     schema = Schema((Column("a", 0, 20, 7), Column("b", 0, 20)))
     (block,) = open_records(f"a,b\n{text},1\n2,3\n".encode(), schema).blocks()
     assert np.isnan(block[0, 0])
-    given = {"epsilon": text, "trials": text, "row_bound": text, "bounds": f"0:{text}"}
-    for name, value in given.items():
+    options = {"epsilon": text, "trials": text, "row_bound": text, "bounds": f"0:{text}"}
+    for name, value in options.items():
         assert Settings.from_query({name: value}, Settings())[1], name
     with pytest.raises(InvalidSetting):
         LedgerOptions(limit=f"{text},1e-6")

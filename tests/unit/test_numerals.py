@@ -1,4 +1,4 @@
-"""Numbers in texts: read right, refused, or left as text with a note; never something else."""
+"""Numbers in texts are read right, refused, or left as text with a note; never something else."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def rows_of(text: str, **options: str) -> list[list[float]]:
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        # the comma is proved by 70,5, so the point stands between thousands
+        # The cell 70,5 proves that a comma marks decimals, so points separate thousands.
         ("einkommen;gewicht;x\n1.234;70,5;1\n2.345;60,25;2\n", [[1234, 70.5, 1], [2345, 60.25, 2]]),
-        # two commas in a number prove what one leaves open
+        # A number with two commas proves that commas separate thousands; one comma does not.
         ("a\tb\n1,234\t1\n1,234,567\t2\n", [[1234, 1], [1234567, 2]]),
         ('a,b\n"1,234.5",1\n"1,234",2\n', [[1234.5, 1], [1234, 2]]),
         ("a;b\n1.234,5;1\n1.234.567,8;2\n", [[1234.5, 1], [1234567.8, 2]]),
@@ -42,7 +42,7 @@ def rows_of(text: str, **options: str) -> list[list[float]]:
         ("a,b\n(kg),(cm)\n1,2\n3,4\n5,6\n", [[1, 2], [3, 4], [5, 6]]),
         ("who,a,b\nx,1,2\ny,3,4\nz,5,6\nTotal,9,12\n", [[1, 2], [3, 4], [5, 6]]),
         ("who;a;b\nx;1;2\ny;3;4\nz;5;6\nSumme:;9;12\n\n", [[1, 2], [3, 4], [5, 6]]),
-        ("a b\nr1 1 2\nr2 3 4\nr3 5 6\n", [[1, 2], [3, 4], [5, 6]]),  # as R writes tables
+        ("a b\nr1 1 2\nr2 3 4\nr3 5 6\n", [[1, 2], [3, 4], [5, 6]]),
     ],
 )
 def test_each_is_read_right_by_both_readers(
@@ -57,18 +57,18 @@ def test_each_is_read_right_by_both_readers(
 @pytest.mark.parametrize(
     "text",
     [
-        "a;b\n1.234;1\n2.345;2\n",  # semicolons: thousands as likely as decimals
+        "a;b\n1.234;1\n2.345;2\n",  # With semicolons, a point may be thousands or decimals.
         "a\tb\n1,234\t1\n2,345\t2\n",
         "a\tb\n1.234\t1\n345\t2\n",
         'a,b\n"1,234",1\n"2,345",2\n',
-        "a;b;c\n1.234;1,5;0.5\n2.345;2,5;0.25\n",  # each mark is proved by another column
+        "a;b;c\n1.234;1,5;0.5\n2.345;2,5;0.25\n",  # Other columns prove what each mark means.
     ],
 )
 def test_what_nothing_decides_is_asked(text: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidTable, match="decimals or for thousands; say which"):
+    with pytest.raises(InvalidTable, match=r"decimals or thousands\. Choose a point or a comma"):
         read_raw(text.encode(), name="t.csv")
     (tmp_path / "t.csv").write_bytes(text.encode())
-    with pytest.raises(InvalidTable, match="decimals or for thousands; say which"):
+    with pytest.raises(InvalidTable, match=r"decimals or thousands\. Choose a point or a comma"):
         FileBatches(tmp_path / "t.csv")
     point, comma = (rows_of(text, decimal=word)[0][0] for word in ("point", "comma"))
     assert {point, comma} == {1.234, 1234}
@@ -96,7 +96,7 @@ def test_what_is_no_number_stays_text(text: str, kind: Kind, note: str) -> None:
     ("text", "header"),
     [
         ("Anna,34,1.7\nBert,40,1.8\nAnna,20,1.6\n", False),
-        ("m,unknown,1\nf,34,2\nm,35,3\nf,36,4\n", False),  # m comes again: it is no name
+        ("m,unknown,1\nf,34,2\nm,35,3\nf,36,4\n", False),  # m occurs twice, so it names nobody.
         ("Anna,34,\nBert,40,1.8\nCleo,20,1.6\n", False),
         ("sex,age,size\nm,34,1\nf,35,2\nm,36,4\n", True),
         ("land,1990,1991,1992\nA,1,2,3\nB,2,3,5\n", True),
@@ -114,18 +114,18 @@ def test_a_first_person_is_not_taken_for_names(text: str, header: bool) -> None:
 def written(rng: np.random.Generator, value: float, style: str, digits: int) -> str:
     """Return a number in one style, as programs of some country write it."""
     text = f"{value:,.{digits}f}"
-    grouped, mark = {
+    separator, mark = {
         "us": (",", "."), "de": (".", ","), "plain": ("", "."), "plain comma": ("", ","),
         "swiss": ("'", "."), "french": ("\u202f", ","),
     }[style]  # fmt: skip
-    return text.replace(",", "\0").replace(".", mark).replace("\0", grouped)
+    return text.replace(",", "\0").replace(".", mark).replace("\0", separator)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("style", ["us", "de", "plain", "plain comma", "swiss", "french"])
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_no_generated_number_is_misread(style: str, delimiter: str) -> None:
-    """Of every column each number is read as it was meant, or none is: refused or text."""
+    """Each column is read as meant in every number, or not at all: refused or text."""
     rng = generator(0, "tests", "numerals", style, delimiter)
     for trial in range(60):
         digits = int(rng.integers(0, 4))
@@ -142,18 +142,18 @@ def test_no_generated_number_is_misread(style: str, delimiter: str) -> None:
             continue
         for column, meant in zip(raw.columns, truth.T, strict=True):
             if column.kind is Kind.NUMERIC:
-                found = raw.data[column.name].to_numpy()
-                assert read_as_meant(found, meant, style, delimiter), (trial, lines)
+                values = raw.data[column.name].to_numpy()
+                assert read_as_meant(values, meant, style, delimiter), (trial, lines)
 
 
 def read_as_meant(
     found: Sequence[float], meant: Sequence[float], style: str, delimiter: str
 ) -> bool:
-    """Return whether numbers are right; a lone point of thousands beside commas cannot be known.
+    """Return whether numbers are right; a lone point of thousands beside commas is unknowable.
 
-    In a file that separates by commas, tabs or bars a column such as 1.234, 5.678 is read with
-    decimal points: every program writes three decimals like that, and hardly any writes points
-    between thousands there. ``--decimal comma`` reads it otherwise.
+    In a file separated by commas, tabs or bars, a column such as 1.234, 5.678 is read with decimal
+    points. Every program writes three decimals in this way, and hardly any program writes points
+    between thousands in such a file. ``--decimal comma`` changes this reading.
     """
     if np.allclose(found, meant, rtol=1e-12, atol=0):
         return True
@@ -168,7 +168,7 @@ def read_as_meant(
 def test_parse_is_exact_and_knows_its_mark() -> None:
     texts = pa.array(["1.5", "1,234.5", "(2)", "12%", None])
     assert numerals_of(texts.drop_null()).fits == {"."}
-    parsed = parse(texts, ".")
-    assert parsed[:4].tolist() == [1.5, 1234.5, -2, 12]
-    assert np.isnan(parsed[4])
+    values = parse(texts, ".")
+    assert values[:4].tolist() == [1.5, 1234.5, -2, 12]
+    assert np.isnan(values[4])
     assert np.isnan(parse(texts, ",")[1])

@@ -1,4 +1,4 @@
-"""What is handed in is what runs: a mechanism of one's own, at every door and in every process."""
+"""The mechanism passed in is what runs: a custom mechanism, at every entry point and process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COPY = Path(sys.modules[Gaussian.__module__].__file__ or "")
 
 @dataclass(frozen=True)
 class Quiet(Gaussian):
-    """The exact Gaussian with a billionth of its noise, and its account."""
+    """The exact Gaussian with a billionth of its noise but the same claim."""
 
     def standard_noise(self, problem: Problem, draws: Draws) -> FloatArray:
         return 1e-9 * super().standard_noise(problem, draws)
@@ -60,17 +60,17 @@ def table() -> pd.DataFrame:
 def test_a_copy_with_wrong_noise_runs_as_handed_in_and_is_refuted(copied: ModuleType) -> None:
     mine = copied.Gaussian()
     assert mine.text == Gaussian().text
-    found = dpviz.compare(table(), mechanisms=[mine], trials=10)
-    (result,) = found.comparison.results
+    comparison = dpviz.compare(table(), mechanisms=[mine], trials=10)
+    (result,) = comparison.comparison.results
     assert result.mechanism is mine
-    assert found.table()["recovery"].item() > 0.999
+    assert comparison.table()["recovery"].item() > 0.999
     assert (
         dpviz.compare(table(), mechanisms=["gaussian"], trials=10).table()["recovery"].item() < 0.9
     )
-    assert "author's own account" in result.status.evidence
-    audited = dpviz.audit(mine, epsilon=1.0, trials=2_000)
-    assert audited.audit.mechanism is mine
-    assert str(audited.verdict) == "refuted"
+    assert "According to its author" in result.status.evidence
+    verdict = dpviz.audit(mine, epsilon=1.0, trials=2_000)
+    assert verdict.audit.mechanism is mine
+    assert str(verdict.verdict) == "refuted"
     assert str(dpviz.audit("gaussian", epsilon=1.0, trials=2_000).verdict) != "refuted"
 
 
@@ -78,22 +78,22 @@ def test_a_copy_with_wrong_noise_runs_as_handed_in_and_is_refuted(copied: Module
 def test_a_sweep_runs_it_in_every_process(copied: ModuleType, workers: int, tmp_path: Path) -> None:
     mine = copied.Gaussian()
     options = {"over": "epsilon", "values": [0.1, 1.0], "trials": 3, "cache": tmp_path / "cells"}
-    swept = dpviz.sweep(table(), mechanisms=[mine], workers=workers, **options).table()
-    recovery = swept[swept["metric"] == "recovery"]["value"]
+    sweep_table = dpviz.sweep(table(), mechanisms=[mine], workers=workers, **options).table()
+    recovery = sweep_table[sweep_table["metric"] == "recovery"]["value"]
     assert len(recovery) == 6
     assert recovery.min() > 0.999
-    # what was kept of the built-in of that name is not its answer, and the other way round
+    # Our mechanism and the built-in one of the same name never use each other's stored results.
     ours = dpviz.sweep(table(), mechanisms=["gaussian"], **options).table()
     assert ours[ours["metric"] == "recovery"]["value"].min() < 0.9
     again = dpviz.sweep(table(), mechanisms=[mine], **options)
-    assert again.table().equals(swept)
+    assert again.table().equals(sweep_table)
     assert again.figure("recovery") is not None
 
 
 def test_least_and_predict_take_it() -> None:
-    needed = dpviz.least(table(), recovery=0.5, mechanisms=[Quiet()]).table()
-    assert needed["mechanism"].tolist() == ["quiet"]
-    assert needed["least"].item() < 1e-3
+    least_table = dpviz.least(table(), recovery=0.5, mechanisms=[Quiet()]).table()
+    assert least_table["mechanism"].tolist() == ["quiet"]
+    assert least_table["least"].item() < 1e-3
     assert dpviz.predict(table(), mechanisms=[Quiet()]).table()["mechanism"].tolist() == ["quiet"]
 
 
@@ -106,19 +106,19 @@ def test_the_estimator_takes_an_object() -> None:
         "center": "none",
     }
     with pytest.warns(PrivacyWarning):
-        named = dpviz.PrivatePCA(2, mechanism="gaussian", random_state=1, **options).fit(rows)
+        by_name = dpviz.PrivatePCA(2, mechanism="gaussian", random_state=1, **options).fit(rows)
     with pytest.warns(PrivacyWarning):
-        given = dpviz.PrivatePCA(2, mechanism=Gaussian(), random_state=1, **options).fit(rows)
+        by_object = dpviz.PrivatePCA(2, mechanism=Gaussian(), random_state=1, **options).fit(rows)
     with pytest.warns(PrivacyWarning):
         quiet = dpviz.PrivatePCA(2, mechanism=Quiet(), random_state=1, **options).fit(rows)
-    np.testing.assert_array_equal(named.components_, given.components_)
+    np.testing.assert_array_equal(by_name.components_, by_object.components_)
     exact = np.linalg.eigh(rows.T @ rows)[1][:, ::-1][:, :2]
     assert np.linalg.norm(exact.T @ quiet.components_.T) == pytest.approx(np.sqrt(2), abs=1e-6)
     assert quiet.mechanism_ == "quiet"
 
 
 def test_two_of_one_name_and_what_is_no_mechanism_are_refused(copied: ModuleType) -> None:
-    with pytest.raises(InvalidSetting, match="told apart by them; got 'gaussian twice'"):
+    with pytest.raises(InvalidSetting, match="labelled by name; got 'gaussian twice'"):
         dpviz.compare(table(), mechanisms=[copied.Gaussian(), "gaussian"], trials=2)
     with pytest.raises(InvalidSetting, match="mechanism must be"):
         dpviz.compare(table(), mechanisms=[object()], trials=2)

@@ -1,4 +1,4 @@
-"""What offices write around and inside numbers: read right, or said; nothing goes silently."""
+"""Marks that offices write in and around numbers are read right or reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N = 40
 
 
 def with_first(cells: list[str], delimiter: str = ",", mark: str = ".") -> RawTable:
-    """Return a table whose first column is written so, between two of plain numbers."""
+    """Return a table with these texts as its first column, before two columns of numbers."""
     rows = [
         delimiter.join([cell, f"{j % 7}.5".replace(".", mark), f"{j % 5}.25".replace(".", mark)])
         for j, cell in enumerate(cells)
@@ -43,10 +43,10 @@ def test_one_unit_behind_every_number_is_left_out(
     raw = with_first(cells, delimiter, mark)
     assert raw.data["a"].to_pylist() == [j + 0.5 for j in range(N)]
     assert any("unit behind each number" in note for note in raw.notes)
-    # of two units neither is dropped, and no unit that only some cells have
+    # The unit is not removed from a column with two units, or with the unit in some cells only.
     for other in (" g", ""):
-        mixed = [cell.replace(unit, other) if j % 3 else cell for j, cell in enumerate(cells)]
-        assert not with_first(mixed, delimiter, mark).columns[0].is_feature
+        texts = [cell.replace(unit, other) if j % 3 else cell for j, cell in enumerate(cells)]
+        assert not with_first(texts, delimiter, mark).columns[0].is_feature
     lines = [delimiter.join([cell, "1", str(j)]) for j, cell in enumerate(cells)]
     (tmp_path / "t.csv").write_text("\n".join([delimiter.join("abc"), *lines, ""]))
     block = next(iter(FileBatches(tmp_path / "t.csv").blocks()))[0]
@@ -67,7 +67,7 @@ def test_what_was_guessed_is_one_line_a_column_and_each_can_be_changed() -> None
     assert raw.columns[0].missing == 10
     assert "without 10 cells that hold none" in raw.columns[0].read_as
     assert raw.data["a"].to_pylist()[:4] == [None, 1.25, 2.25, 3.25]
-    # a cell is nobody's to read but the holder's
+    # No note may show a cell, because only the table's owner may read the data.
     assert "<0.5" not in " ".join([*raw.notes, repr(raw), repr(column)])
 
 
@@ -84,7 +84,7 @@ def test_a_word_counts_as_missing_where_it_is_stated(word: str) -> None:
     raw = stated(cells, codes=names_listed([word]))
     assert (raw.columns[0].categories, raw.columns[0].missing) == (2, 8)
     assert raw.columns[0].words == (word,)
-    # what is left may be numbers
+    # The cells without this code may be numbers.
     cells = ["refused" if j % 5 == 0 else f"{j}.5" for j in range(N)]
     assert stated(cells, codes="REFUSED").columns[0].kind is Kind.NUMERIC
 
@@ -112,11 +112,11 @@ def test_lines_that_end_in_more_delimiters_are_whole_rows(
         "b": [j % 7 for j in range(N)],
         "c": [j % 5 for j in range(N)],
     }
-    # runs of blanks are one delimiter, and none at the end of a line
+    # Several blanks count as one delimiter, and blanks at the end of a line count as none.
     assert any("more delimiters" in note for note in raw.notes) or delimiter == "\t"
     (tmp_path / "t.csv").write_bytes(data)
     assert next(iter(FileBatches(tmp_path / "t.csv").blocks()))[0].shape == (N, 3)
-    # a cell that is not blank is nobody's to drop
+    # A non-blank cell at the end of a line must not be dropped.
     with pytest.raises(InvalidTable, match="the same number of cells on every line"):
         read_raw(data.replace(b"\n2.5", f"\n2.5{delimiter}8".encode()), name="t.csv")
 

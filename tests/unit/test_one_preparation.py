@@ -1,7 +1,7 @@
-"""One program prepares rows: in memory, in batches, behind what is paid for, and on the grid.
+"""One program prepares rows: in memory, in batches, for the estimator, and on the grid.
 
-All numbers are whole multiples of 1/4 and all lengths of long rows powers of two, so that floats
-are exact and four moments must agree to the last bit.
+All numbers are whole multiples of 1/4, and all lengths of long rows are powers of two. So floats
+are exact, and four moments must agree to the last bit.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ STEPS = np.array(
         [1, 1, 1, 1],  # inside
         [-2, 0.5, 0, 1],
         [0, 0, 0, 0],
-        [4, 0, 0, 0],  # on the bound
-        [4, -4, 4, 4],  # of length 8: shortened
+        [4, 0, 0, 0],  # This row lies exactly on the bound.
+        [4, -4, 4, 4],  # This row has length 8, so it is clipped.
         [0, 8, 0, 0],
-        [40, 0, 0, 0],  # cut, then shortened
+        [40, 0, 0, 0],  # Bounds limit this row, then it is clipped.
         [9, -100, 50, 8.5],
     ]
 )
 
 
 def rows_of(seed: int = 0) -> FloatArray:
-    """Return 1,024 rows: more than one block of a file."""
+    """Return 1,024 rows, which is more than one block of a file."""
     rng = generator(seed, "one preparation")
     signs = rng.choice([-1.0, 1.0], size=(N, 1))
     rows: FloatArray = CENTER + signs * STEPS[rng.integers(0, len(STEPS), N)]
@@ -90,11 +90,11 @@ WAYS: tuple[Callable[[FloatArray, Transform, Path], FloatArray], ...] = (
 
 
 def by_hand(rows: FloatArray) -> FloatArray:
-    """Return the moment as whoever reads the four words would compute it."""
+    """Return the moment, computed by a plain loop from the four settings."""
     total = np.zeros((4, 4))
     for row in rows:
-        cut = [min(max(x, low), high) for x, low, high in zip(row, EXACT.low, EXACT.high)]  # noqa: B905
-        z = np.array(cut) - CENTER
+        clipped_row = [min(max(x, low), high) for x, low, high in zip(row, EXACT.low, EXACT.high)]  # noqa: B905
+        z = np.array(clipped_row) - CENTER
         total += np.outer(z, z) / max(float(np.sqrt(z @ z)), 4.0) ** 2
     return total / N
 
@@ -128,7 +128,7 @@ SCHEMA = Schema(tuple(Column(name, *sides) for name, sides in LIMITS.items()))
 
 
 def test_a_preparation_is_one_object_wherever_it_is_stated(tmp_path: Path) -> None:
-    """In memory, in batches, by the estimator and on the grid of a release: one exact moment."""
+    """In memory, in batches, by the estimator and on a release's grid, the moment is the same."""
     rows = np.clip(rows_of(), EXACT.low, EXACT.high)
     settings = Settings(center="midpoint", row_bound="4", bounds=LIMITS)
     path = tmp_path / "exact.parquet"
@@ -143,9 +143,9 @@ def test_a_preparation_is_one_object_wherever_it_is_stated(tmp_path: Path) -> No
     np.testing.assert_array_equal(in_memory(rows, how, tmp_path), by_hand(rows))
 
     options = ReleaseOptions(center="midpoint", row_bound="4", delta=1e-6)
-    stated = declare(options, SCHEMA)
-    assert (stated.bounds, stated.row_bound) == (settings.entries.bounds, estimator.row_bound)
-    exact = second_moment(quantised(rows, transform_of(stated), BITS), BITS) / 4.0**BITS / N
+    statement = declare(options, SCHEMA)
+    assert (statement.bounds, statement.row_bound) == (settings.entries.bounds, estimator.row_bound)
+    exact = second_moment(quantised(rows, transform_of(statement), BITS), BITS) / 4.0**BITS / N
     np.testing.assert_array_equal(exact, by_hand(rows))
 
 
@@ -163,25 +163,25 @@ def test_each_entry_is_public_from_the_data_or_private_with_a_share() -> None:
     ).entries  # fmt: skip
     assert same == entries
     assert PrivateSteps.of(same) == private_steps(private)
-    taken = Settings(center="mean", scale="standardize", row_bound="quantile:0.9").entries
-    words = [taken.center, taken.scale, taken.row_bound]
+    one = Settings(center="mean", scale="standardize", row_bound="quantile:0.9").entries
+    words = [one.center, one.scale, one.row_bound]
     assert words == [FromData(), FromData(), FromData(0.9)]
-    assert taken.bounds == Public()  # nothing rests on them
+    assert one.bounds == Public()  # No result uses the bounds of the columns.
     mean = declare(ReleaseOptions(center="private", rows="unit", delta=1e-6), SCHEMA)
     assert mean.center == Private(0.1, tuple(CENTER.tolist()))
     assert mean.row_bound == Public(UNIT)
 
 
 def test_a_row_is_prepared_by_itself() -> None:
-    """What no double can hold does nothing to the rows around it."""
+    """A row too large for a double does not change the other rows."""
     rows = rows_of()
     huge = rows.copy()
     huge[::7] = [1e308, -1e308, 1e308, 3.0]
     never = np.full(4, np.inf)
     tiny = Transform(-never, never, CENTER, np.full(4, 2.0**-30))
     with np.errstate(over="ignore"):
-        seen, alone = tiny.inside(huge), tiny.inside(rows)
+        inside, alone = tiny.inside(huge), tiny.inside(rows)
     others = np.arange(N) % 7 > 0
-    np.testing.assert_array_equal(seen[others], alone[others])
-    assert np.isfinite(seen).all()
-    assert np.sqrt(np.square(seen).sum(axis=1)).max() <= 1 + 1e-15
+    np.testing.assert_array_equal(inside[others], alone[others])
+    assert np.isfinite(inside).all()
+    assert np.sqrt(np.square(inside).sum(axis=1)).max() <= 1 + 1e-15

@@ -1,4 +1,4 @@
-"""What somebody else brings and what fails is a row or a sentence, never the end of the others."""
+"""A failing custom mechanism gives a row or a sentence and never stops other mechanisms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpviz.mechanisms.gaussian import Gaussian
 
 
 class Raises(Gaussian):
-    """A mechanism that fails."""
+    """A mechanism that fails at a chosen step."""
 
     def of_matrices(self, matrices: FloatArray, calibration: Calibration) -> Release:
         raise ValueError("a cell: 4711")
@@ -27,8 +27,8 @@ class Changes(Gaussian):
     """A mechanism whose components are changed."""
 
     def of_matrices(self, matrices: FloatArray, calibration: Calibration) -> Release:
-        made = super().of_matrices(matrices, calibration)
-        return replace(made, components=self.changed(made.components))
+        release = super().of_matrices(matrices, calibration)
+        return replace(release, components=self.changed(release.components))
 
     def changed(self, frames: Any) -> Any:
         return frames
@@ -58,15 +58,15 @@ class Skewed(Changes):
 def test_an_own_mechanism_that_fails_is_a_row_with_its_reason(
     fault: type[Gaussian], why: str, timed: bool
 ) -> None:
-    told: Any = {"on_estimate": lambda seconds: None} if timed else {}
-    found = dpviz.compare("iris", mechanisms=[fault, "gaussian"], trials=3, **told)
-    assert [result.mechanism.text for result in found.comparison.results] == ["gaussian"]
-    ((name, reason),) = [(item.mechanism, item.reason) for item in found.comparison.skipped]
+    options: Any = {"on_estimate": lambda seconds: None} if timed else {}
+    comparison = dpviz.compare("iris", mechanisms=[fault, "gaussian"], trials=3, **options)
+    assert [result.mechanism.text for result in comparison.comparison.results] == ["gaussian"]
+    ((name, reason),) = [(item.mechanism, item.reason) for item in comparison.comparison.skipped]
     assert why in reason
     assert "4711" not in reason
-    assert name in found.summary()
-    assert name in found.printed()
-    assert len(found.data()["results"]) == 1
+    assert name in comparison.summary()
+    assert name in comparison.printed()
+    assert len(comparison.data()["results"]) == 1
 
 
 @pytest.mark.parametrize("wrong", ["raises", "short", "nan"])
@@ -96,33 +96,33 @@ def _first(angles: FloatArray) -> FloatArray:
 
 
 def test_an_own_metric_is_measured_by_compare_and_known_to_no_other_call() -> None:
-    asked: dict[str, Any] = {"mechanisms": "gaussian", "trials": 4, "k": 2}
-    plain, found = (dpviz.compare("iris", metrics=given, **asked) for given in (None, first_angle))
-    (result,) = found.comparison.results
+    words: dict[str, Any] = {"mechanisms": "gaussian", "trials": 4, "k": 2}
+    plain, custom = (dpviz.compare("iris", metrics=given, **words) for given in (None, first_angle))
+    (result,) = custom.comparison.results
     np.testing.assert_array_equal(result.metrics["first_angle"], result.angles[:, 0])
     mean = float(result.angles[:, 0].mean())
-    assert found.table()["first_angle"].item() == mean
-    assert found.data()["results"][0]["metrics"]["first_angle"]["mean"] == mean
-    assert set(found.draws()["metric"]) == {
+    assert custom.table()["first_angle"].item() == mean
+    assert custom.data()["results"][0]["metrics"]["first_angle"]["mean"] == mean
+    assert set(custom.draws()["metric"]) == {
         "recovery", "captured_share", "projection_distance", "first_angle",
     }  # fmt: skip
-    assert "first_angle" in found.printed()
-    assert "first angle, radians" in str(found.figure("first_angle").to_json())
-    assert found.summary() == plain.summary()
-    assert "first_angle" in found._repr_html_()
-    assert found.made.options["metrics"] == "first_angle"
-    assert "--metric first_angle" in found.made.command
+    assert "first_angle" in custom.printed()
+    assert "first angle, radians" in str(custom.figure("first_angle").to_json())
+    assert custom.summary() == plain.summary()
+    assert "first_angle" in custom._repr_html_()
+    assert custom.made.options["metrics"] == "first_angle"
+    assert "--metric first_angle" in custom.made.command
     assert "first_angle" not in {*METRICS, *plain.figures, *plain.table().columns}
     for key in ("recovery", "captured_share"):
-        assert found.table()[key].item() == plain.table()[key].item()
+        assert custom.table()[key].item() == plain.table()[key].item()
 
 
 @pytest.mark.parametrize("ask", ["sweep", "board"])
 def test_what_fails_in_a_sweep_or_on_a_board_is_skipped_with_its_reason(ask: str) -> None:
     along: Any = {"over": "epsilon", "values": [1, 2], "k": 2} if ask == "sweep" else {}
-    asked: Any = {"mechanisms": [Raises, "gaussian"], "trials": 3, **along}
-    found = getattr(dpviz, ask)("iris", **asked)
-    assert set(found.table()["mechanism"]) == {"gaussian"}
-    said = found.to_json()
-    assert "ValueError in line" in said
-    assert "4711" not in said
+    options: Any = {"mechanisms": [Raises, "gaussian"], "trials": 3, **along}
+    answer = getattr(dpviz, ask)("iris", **options)
+    assert set(answer.table()["mechanism"]) == {"gaussian"}
+    text = answer.to_json()
+    assert "ValueError in line" in text
+    assert "4711" not in text

@@ -1,4 +1,4 @@
-"""The wheel carries the dashboard, the lists of requirements agree, and the settings are safe."""
+"""The wheel has the dashboard, the lists of requirements agree, and the settings are safe."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = app_path().parent / ".streamlit" / "config.toml"
 
-# Import name of a distribution where the two differ.
+# These packages' import names differ from the names under which they are installed.
 _DISTRIBUTION_OF = {"sklearn": "scikit-learn", "PIL": "pillow", "google": "protobuf"}
-# Imported, and not required by itself because the named requirement depends on it.
+# These imported modules are not listed as requirements: the named requirement installs them.
 _COMES_WITH = {
     "altair": "streamlit", "google": "streamlit", "requests": "pooch", "starlette": "streamlit",
 }  # fmt: skip
@@ -37,16 +37,16 @@ _COMES_WITH_FOR_TESTS = {
     "starlette": "streamlit",
     "websockets": "streamlit",
 }
-# Run by interpreters with environments of their own, which benchmarks.libraries makes.
+# These scripts run in separate environments, which benchmarks.libraries makes.
 _ELSEWHERE = {"benchmarks/libraries/worker.py": {"diffprivlib"}}
 
 
 _APP = ("app", "files", "print")
-"""Extras that a host of the app installs too: requirements.txt has them."""
+"""Extras that a host of the app installs too: requirements.txt lists them."""
 
 
 def _run(*arguments: str, folder: Path, environment: dict[str, str] | None = None) -> str:
-    """Return what the interpreter prints, or fail with what it complains about."""
+    """Return what the interpreter prints, or fail with its error message."""
     answer = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
@@ -70,10 +70,10 @@ def _required() -> list[Requirement]:
 
 
 def _sources() -> list[Path]:
-    found = [ROOT / "app.py"]
+    files = [ROOT / "app.py"]
     for folder in ("dpviz", "pages"):
-        found += sorted((ROOT / folder).rglob("*.py"))
-    return found
+        files += sorted((ROOT / folder).rglob("*.py"))
+    return files
 
 
 def _imported(found: Iterable[Import]) -> Iterator[str]:
@@ -98,18 +98,18 @@ def test_requirements_agree_with_pyproject() -> None:
 
 
 def _extras() -> dict[str, set[str]]:
-    """Return the distributions each extra brings, those behind its own extras included."""
-    found = {}
+    """Return the distributions of each extra, with the extras of its requirements."""
+    extras = {}
     for extra, texts in _pyproject()["project"]["optional-dependencies"].items():
         requirements = [Requirement(text) for text in texts]
         names = {requirement.name for requirement in requirements}
         names |= {name for requirement in requirements for name in requirement.extras}
-        found[extra] = {str(canonicalize_name(name)) for name in names}
-    return found
+        extras[extra] = {str(canonicalize_name(name)) for name in names}
+    return extras
 
 
 def _is_brought(name: str, carrier: str | None, required: set[str]) -> bool:
-    """Say whether a module is of a required distribution, or of one that its carrier requires."""
+    """Return whether a module is in a required distribution or in a requirement that brings it."""
     distribution = str(canonicalize_name(_DISTRIBUTION_OF.get(name, name)))
     if carrier is None:
         return distribution in required
@@ -119,12 +119,12 @@ def _is_brought(name: str, carrier: str | None, required: set[str]) -> bool:
 
 
 def test_every_import_is_required() -> None:
-    required = {str(canonicalize_name(requirement.name)) for requirement in _required()}
-    required |= set().union(*_extras().values())
+    names = {str(canonicalize_name(requirement.name)) for requirement in _required()}
+    names |= set().union(*_extras().values())
     for path in _sources():
         elsewhere = _ELSEWHERE.get(path.relative_to(ROOT).as_posix(), set())
         for name in _third_party(imports(path)) - elsewhere:
-            assert _is_brought(name, _COMES_WITH.get(name), required), (
+            assert _is_brought(name, _COMES_WITH.get(name), names), (
                 f"{path.relative_to(ROOT)} imports {name}, which requirements.txt lacks"
             )
 
@@ -141,15 +141,15 @@ def _declared_for_development() -> set[str]:
 
 @pytest.mark.slow
 def test_every_import_of_the_tests_and_tools_is_declared() -> None:
-    """What happens to lie on a developer's machine is missing on a fresh one."""
-    declared = _declared_for_development()
+    """Every import is declared, because a fresh machine lacks developers' other packages."""
+    packages = _declared_for_development()
     for folder in ("tests", "tools", "benchmarks"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             file = path.relative_to(ROOT).as_posix()
             names = _third_party(imports(path)) - _ELSEWHERE.get(file, set())
             for name in names - {"tests", "tools", "benchmarks", "browser"}:
                 carrier = _COMES_WITH_FOR_TESTS.get(name)
-                assert _is_brought(name, carrier, declared), f"pyproject.toml lacks {name} ({file})"
+                assert _is_brought(name, carrier, packages), f"pyproject.toml lacks {name} ({file})"
 
 
 # --------------------------------------------------------------------------- the wheel
@@ -157,9 +157,9 @@ def test_every_import_of_the_tests_and_tools_is_declared() -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that holds the wheel's files, as pip lays them out."""
+    """Return a folder with the wheel's files, laid out as pip does."""
     folder = tmp_path_factory.mktemp("wheel")
-    # hatchling is among the developers' tools, so no second environment has to be fetched.
+    # hatchling is already installed for developers, so the build need not download an environment.
     build = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     _run("-m", "pip", *build, "--wheel-dir", str(folder), str(ROOT), folder=folder)
     (wheel,) = folder.glob("*.whl")
@@ -180,31 +180,31 @@ def test_the_wheel_carries_the_dashboard(installed: Path) -> None:
     inside = installed / "dpviz" / "_app"
     for name in ("pages", "data", "browser"):
         assert _tree(inside / name) == _tree(ROOT / name)
-    # what a first look needs counts as its code's own by the bytes, there as here
+    # A page's stored first view must match the code byte for byte, in the wheel as in the checkout.
     assert "ui/first_sight.zip" in _tree(inside / "pages")
     for name in ("app.py", ".streamlit/config.toml"):
         assert (inside / name).read_bytes() == (ROOT / name).read_bytes()
-    # Settings of a developer's own, such as secrets, stay at home.
+    # The wheel must not contain a developer's private settings, such as secrets.
     assert _tree(inside / ".streamlit") == {"config.toml"}
     assert _tree(installed / "dpviz") >= _tree(ROOT / "dpviz")
 
 
 def test_the_core_brings_about_a_dozen_packages() -> None:
-    """By what is installed here: each requirement, and what that requires."""
-    found: set[str] = set()
+    """The core has about a dozen packages, with the packages that these require here."""
+    names: set[str] = set()
     todo = [Requirement(text).name for text in _pyproject()["project"]["dependencies"]]
     while todo:
         name = str(canonicalize_name(todo.pop()))
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
-        needed = map(Requirement, importlib.metadata.requires(name) or [])
+        names.add(name)
+        needs = map(Requirement, importlib.metadata.requires(name) or [])
         todo += [
-            one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})
+            one.name for one in needs if one.marker is None or one.marker.evaluate({"extra": ""})
         ]
-    assert {"numpy", "scipy", "pandas"} <= found
-    assert len(found) <= 14
-    assert not found & {"streamlit", "plotly", "requests", "pooch", "dask", "opendp"}
+    assert {"numpy", "scipy", "pandas"} <= names
+    assert len(names) <= 14
+    assert not names & {"streamlit", "plotly", "requests", "pooch", "dask", "opendp"}
 
 
 _WITHOUT = """
@@ -237,7 +237,7 @@ assert main(["app"]) == 2
 
 
 def test_the_core_works_without_any_extra(tmp_path: Path) -> None:
-    """Comparing, sweeping and auditing; what is missing is named with what to install."""
+    """Comparing, sweeping and auditing work; missing packages are named with a way to install."""
     absent = {name for names in _extras().values() for name in names} | {"requests"}
     code = _WITHOUT % (absent, absent)
     answer = subprocess.run(
@@ -264,9 +264,9 @@ def _config() -> dict[str, Any]:
 
 def test_the_dashboard_keeps_to_itself() -> None:
     config = _config()
-    # no address, so that a host finds it; tests/process/test_server.py: it answers its own machine
+    # Set no address, so that hosts find the app; tests/process/test_server.py tests the default.
     assert "address" not in config["server"]
-    assert config["logger"]["hideWelcomeMessage"] is True  # it would ask for an address outside
+    assert config["logger"]["hideWelcomeMessage"] is True  # The message needs an outside server.
     assert config["server"]["maxUploadSize"] == 400
     assert config["server"]["showEmailPrompt"] is False
     assert config["browser"]["gatherUsageStats"] is False

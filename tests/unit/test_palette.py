@@ -1,6 +1,6 @@
-"""Every reader sees the colours on every ground, and distinguishes any two.
+"""All readers can see the colours on every background and distinguish any two colours.
 
-Contrast is WCAG 2.1's and distance CIEDE2000. Sight without one kind of cone is simulated after
+Contrast follows WCAG 2.1 and distance CIEDE2000. Sight without one kind of cone is simulated after
 Brettel, Viénot and Mollon (1997); Machado, Oliveira and Fernandes (2009) is a second opinion.
 """
 
@@ -31,7 +31,7 @@ SIGHTS = {
 
 
 def grounds() -> dict[str, str]:
-    """Return the colours that charts stand on, by theme and place."""
+    """Return the backgrounds of charts, by theme and place."""
     file = app_path().parent / ".streamlit" / "config.toml"
     theme = tomllib.loads(file.read_text(encoding="utf-8"))["theme"]
     places = {"": "backgroundColor", ", second": "secondaryBackgroundColor"}
@@ -56,7 +56,7 @@ def _seen(colour: str, sight: str) -> Color:
 
 
 def apart(one: str, other: str, sight: str) -> float:
-    """Return how far apart two colours are to a kind of sight, CIEDE2000."""
+    """Return the distance of two colours to a kind of sight, CIEDE2000."""
     return float(_seen(one, sight).delta_e(_seen(other, sight), method="2000"))
 
 
@@ -66,18 +66,18 @@ def least(colours: Sequence[str], sight: str) -> float:
 
 
 def between(some: Sequence[str], others: Sequence[str], sight: str) -> float:
-    """Return the least distance of one of some from one of the others."""
+    """Return the least distance between a colour of one set and a colour of another set."""
     return min(apart(one, other, sight) for one, other in itertools.product(some, others))
 
 
-# They differ in lightness alone, by 100, the whole of it.
+# Black and white differ only in lightness, by the whole lightness scale of 100.
 EXTREMES = ("#000000", "#ffffff")
 
 
 def test_the_measures_are_the_published_ones() -> None:
     assert contrast(*EXTREMES) == pytest.approx(21)
     assert apart(*EXTREMES, USUAL) == pytest.approx(100, abs=0.01)
-    # Greys look the same whatever cones are missing.
+    # Greys look the same with every type of colour blindness.
     for sight in SIGHTS:
         assert apart("#808080", "#808080", sight) == 0
         assert apart("#404040", "#C0C0C0", sight) == pytest.approx(
@@ -94,8 +94,8 @@ def test_every_colour_is_seen_on_every_ground(colour: str) -> None:
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_any_two_are_told_apart_by_any_reader(sight: str) -> None:
     assert least([*HIGHLIGHTS, GREY], sight) >= 10
-    # Ten classes side by side: by eye no two look alike (two at a glance differ by 10), and to
-    # readers without one kind of cone any two differ by several times what is just seen.
+    # Ten class colours are shown together: usual sight confuses no two (10 is clear at a glance).
+    # Without one kind of cone, any two still differ several times the least visible difference.
     assert least(LABEL_COLOURS, sight) >= (18 if sight == USUAL else 7)
 
 
@@ -104,13 +104,13 @@ def test_labels_have_other_colours_than_mechanisms() -> None:
 
 
 def test_a_palette_that_confuses_is_found_out() -> None:
-    # The control: a green and a red of one lightness, which look alike without green cones.
+    # Control: this green and this red have equal lightness, and look alike without green cones.
     assert apart("#6B8E23", "#B8732A", USUAL) > 25
     assert apart("#6B8E23", "#B8732A", "deuteranopia") < 10
     assert contrast("#E69F00", grounds()["light"]) < 3
 
 
 def test_the_renderer_has_no_colours_of_its_own_for_labels() -> None:
-    """They travel in the payload."""
+    """The payload contains the label colours."""
     for colour in LABEL_COLOURS:
         assert colour.lower() not in assets().js.lower()

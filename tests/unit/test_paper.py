@@ -1,4 +1,4 @@
-"""What an answer writes for a paper: files that a typesetter takes as they are."""
+"""Files of an answer for a paper, ready for a typesetter."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn_of(content: bytes) -> str:
-    """Return what the pages of a PDF draw."""
+    """Return the drawing commands of a PDF's pages."""
     streams = re.findall(rb"/Length (\d+) [^>]*>>\nstream\n", content)
     starts = [found.end() for found in re.finditer(rb">>\nstream\n", content)]
     assert len(starts) >= len(streams) > 0
-    drawn = []
+    pages = []
     for start in starts:
         with contextlib.suppress(zlib.error):
-            drawn.append(zlib.decompressobj().decompress(content[start:]).decode("latin-1"))
-    return "\n".join(one for one in drawn if " Tf" in one)
+            pages.append(zlib.decompressobj().decompress(content[start:]).decode("latin-1"))
+    return "\n".join(one for one in pages if " Tf" in one)
 
 
 def texts_of(svg: bytes) -> list[str]:
@@ -42,32 +42,36 @@ def texts_of(svg: bytes) -> list[str]:
 @pytest.mark.parametrize("kind", ["compare", "sweep"])
 def test_a_paper_is_made_of_an_answer(tmp_path: Path, kind: str) -> None:
     options = {"k": 2, "trials": 5, "mechanisms": MECHANISMS}
-    found = (
+    answer = (
         dpviz.compare("wine", **options)
         if kind == "compare"
         else dpviz.sweep("wine", over="epsilon", values="0.1,1,10", **options)
     )
-    files = {path.name: path.read_bytes() for path in found.paper(tmp_path / "paper")}
+    files = {path.name: path.read_bytes() for path in answer.paper(tmp_path / "paper")}
     assert set(files) >= {"recovery.svg", "recovery.pdf", "table.tex", "references.bib"}
-    command = f"% The same again: {found.made.command}\n"
+    command = f"% To repeat it: {answer.made.command}\n"
     table, methods = files["table.tex"].decode(), files["methods.tex"].decode()
     assert table.startswith(command)
     assert methods.startswith(command)
-    # a row of each mechanism, with as many cells as the head and an error in each number
+    # Each mechanism has a table row with as many cells as the header, and an error for each number.
     body = table.partition("\\midrule\n")[2].partition("\\bottomrule")[0].strip().splitlines()
     head = table.partition("\\toprule\n")[2].partition("\n")[0]
     assert {row.count("&") for row in body} == {head.count("&")}
     assert len(body) == len(MECHANISMS)
     assert all("\\pm" in row for row in body)
-    for words in ("one row is replaced", "Without protection we took", "claim is false"):
+    for words in (
+        "one row is replaced",
+        "We took these values from the data without protection:",
+        "claim is false",
+    ):
         assert words in methods
-    # what is cited is listed
-    named = re.findall(r"\\cite\{([^}]*)\}", table + methods)
-    cited = {key for keys in named for key in keys.split(",")}
-    assert cited == set(re.findall(r"@\w+\{(\w+),", files["references.bib"].decode()))
-    assert {"balle2018", "jiang2016", "chaudhuri2012", "dpviz"} <= cited
-    # as wide as a column, 8 pt and black; texts are texts, and fonts go along
-    svg, drawn = ElementTree.fromstring(files["recovery.svg"]), drawn_of(files["recovery.pdf"])
+    # The paper's bibliography lists exactly the works that its text cites.
+    citations = re.findall(r"\\cite\{([^}]*)\}", table + methods)
+    cites = {key for keys in citations for key in keys.split(",")}
+    assert cites == set(re.findall(r"@\w+\{(\w+),", files["references.bib"].decode()))
+    assert {"balle2018", "jiang2016", "chaudhuri2012", "dpviz"} <= cites
+    # The chart is one column wide, with black 8 pt text; text stays text, and fonts are included.
+    svg, pdf = ElementTree.fromstring(files["recovery.svg"]), drawn_of(files["recovery.pdf"])
     assert svg.get("width") == "240pt"
     texts = texts_of(files["recovery.svg"])
     assert {"Gaussian, exact", "Wishart", "PPCA", "Laplace"} <= set(texts)
@@ -75,11 +79,11 @@ def test_a_paper_is_made_of_an_answer(tmp_path: Path, kind: str) -> None:
     assert set(sizes) == {"8"}
     assert b"/FontFile2" in files["recovery.pdf"]
     assert b"/ToUnicode" in files["recovery.pdf"]
-    assert set(re.findall(r" (\S+) Tf", drawn)) == {"8"}
-    inks = set(re.findall(r"(?:[\d.]+ ){2}[\d.]+ (?:RG|rg)|[\d.]+ [Gg]\b", drawn))
+    assert set(re.findall(r" (\S+) Tf", pdf)) == {"8"}
+    inks = set(re.findall(r"(?:[\d.]+ ){2}[\d.]+ (?:RG|rg)|[\d.]+ [Gg]\b", pdf))
     assert inks <= {"0 g", "0 G", "1 g", "1 G"}
-    if kind == "sweep":  # no two lines have dash and mark alike
-        dashes = {dash for dash in re.findall(r"\[([\d. ]*)\] \S+ d", drawn)}
+    if kind == "sweep":  # Each line has its own dash pattern and mark.
+        dashes = {dash for dash in re.findall(r"\[([\d. ]*)\] \S+ d", pdf)}
         assert len(dashes) == len(MECHANISMS)
 
 

@@ -1,4 +1,4 @@
-"""Declared parameters: one declaration, read the same way by everything."""
+"""Declared parameters: one declaration, read in the same way everywhere."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ PARAMS = params_of(Sample)
 def test_a_list_of_nothing_is_refused_and_no_list_is_the_default() -> None:
     items = PARAMS["items"]
     assert items.parse("") == items.parse("  ") == ()
-    for written in (",", " , ,", ",,,"):
+    for value in (",", " , ,", ",,,"):
         with pytest.raises(InvalidSetting, match=r"items must be .*; got '"):
-            items.parse(written)
+            items.parse(value)
     assert items.parse("a,,b,") == ("a", "b")
 
 
@@ -86,7 +86,7 @@ def test_values_are_made_canonical() -> None:
     assert PARAMS["steps"].parse(" 3 ") == 3
     assert PARAMS["steps"].parse("3e0") == 3
     assert PARAMS["items"].clean(["a", "b"]) == ("a", "b")
-    # Both ends of a range wider than a float's whole numbers.
+    # Test both ends of the allowed numbers, which a float cannot hold exactly.
     assert PARAMS["seed"].parse(str(2**63 - 1)) == 2**63 - 1
     assert PARAMS["seed"].clean(2**53 + 1) == 2**53 + 1
 

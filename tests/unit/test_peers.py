@@ -1,4 +1,4 @@
-"""Libraries in environments of their own: the real worker, with a library made up here."""
+"""Libraries in environments of their own: the real worker with a fake library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpviz.mechanisms import all_mechanisms
 
 pytestmark = pytest.mark.long
 
-# Exact components at epsilon below 5; slow, stuck, failing or wrong beyond.
+# This fake library is exact below epsilon 5; above, it is slow, stuck, failing or wrong.
 LIBRARY = """
 import os, time
 import numpy as np
@@ -53,7 +53,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Write an environment whose interpreter is this one and whose library is the one above."""
+    """Write an environment with this interpreter and the fake library."""
     (tmp_path / "diffprivlib").mkdir()
     (tmp_path / "diffprivlib/models.py").write_text(LIBRARY, encoding="utf-8")
     python = tmp_path / "python"
@@ -69,18 +69,20 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_library_is_a_column_and_is_audited(
     fake: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    found = dpviz.compare(table(), mechanisms=[libraries.diffprivlib, "gaussian"], trials=3).table()
-    shown = found.set_index("mechanism")
-    assert shown["status"].to_dict() == {"diffprivlib": "unproven", "gaussian": "holds"}
-    assert shown.loc["diffprivlib", "recovery"] == pytest.approx(1.0)  # this one adds no noise
+    peer_table = dpviz.compare(
+        table(), mechanisms=[libraries.diffprivlib, "gaussian"], trials=3
+    ).table()
+    rows = peer_table.set_index("mechanism")
+    assert rows["status"].to_dict() == {"diffprivlib": "unproven", "gaussian": "holds"}
+    assert rows.loc["diffprivlib", "recovery"] == pytest.approx(1.0)
     board = dpviz.board(table(), mechanisms=[libraries.diffprivlib], trials=1)
     board.write(tmp_path / "board.html")
     assert libraries.diffprivlib.info.label in (tmp_path / "board.html").read_text(encoding="utf-8")
-    # a fit is a message to a process: pairs are told apart by fewer, and counted by as many
+    # Each fit is a slow message to a process, so use fewer fits to choose the worst pair of tables.
     monkeypatch.setattr("dpviz.auditing.run._LEAST_PILOT", 10)
-    audited = dpviz.audit(libraries.diffprivlib, trials=300, dimension=3, k=1)
-    assert str(audited.verdict) == "refuted"
-    # the same by the command line, which is told of it by name
+    verdict = dpviz.audit(libraries.diffprivlib, trials=300, dimension=3, k=1)
+    assert str(verdict.verdict) == "refuted"
+    # The command line, which finds the library by its name, gives the same result.
     monkeypatch.setenv(plugins.VARIABLE, "")
     all_mechanisms.cache_clear()
     path = tmp_path / "table.csv"
@@ -104,15 +106,15 @@ def test_a_library_is_a_column_and_is_audited(
 def test_what_does_not_end_or_fails_is_one_sentence(
     fake: Path, monkeypatch: pytest.MonkeyPatch, epsilon: float, words: str
 ) -> None:
-    """Stopped by its own CPU, and by whoever waits where it takes none; the next one runs."""
+    """A fit is stopped by its CPU time, or by the caller if it uses none; the next fit runs."""
     monkeypatch.setattr(libraries, "PATIENCE", 1.5 if epsilon == 7.0 else 60.0)
     start = time.monotonic()
     with pytest.raises(CannotRun) as caught:
         dpviz.compare(table(), epsilon=epsilon, mechanisms=[libraries.diffprivlib], trials=1)
     assert str(caught.value) == f"diffprivlib cannot run: {words}"
     assert time.monotonic() - start < 30
-    found = dpviz.compare(table(), mechanisms=[libraries.diffprivlib], trials=1)
-    assert len(found.table()) == 1
+    peer_table = dpviz.compare(table(), mechanisms=[libraries.diffprivlib], trials=1)
+    assert len(peer_table.table()) == 1
 
 
 @pytest.mark.slow
@@ -131,5 +133,5 @@ def test_the_worker_that_waits_for_the_next_question_ends_with_its_process(fake:
         dpviz.compare(rows, mechanisms=[libraries.diffprivlib], trials=1)
     """
     words = [sys.executable, "-W", "always::ResourceWarning", "-c", code, str(fake)]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
+    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")

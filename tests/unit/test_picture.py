@@ -1,4 +1,4 @@
-"""What is drawn from a published picture, and how good it is: exact values and controls."""
+"""Statistics of a published 2-D map and their quality: exact values and controls."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_labels_and_then_the_picture_go_where_they_would_drown() -> None:
     assert cells(0.1, 10)[0] == 1
     assert cells(0.005, 10) == (1, 0)
     silent = planned(PictureOptions(), PROBLEM, Budget(0.005, 3e-7), pure=False, released=True)
-    assert silent.parts == ()  # what is not asked costs nothing
+    assert silent.parts == ()  # Parts of the picture that nobody requests use no budget.
     made = with_picture(parse_variant("gaussian"), PROBLEM, Budget(0.005, 3e-7), PictureOptions())
     assert made.prepared.rest == Budget(0.005, 3e-7)
     assert not (made.plan.cells and made.status.verdict.counts)
@@ -63,18 +63,18 @@ def test_labels_and_then_the_picture_go_where_they_would_drown() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
 def test_a_share_is_above_nothing_and_below_all(share: float) -> None:
-    with pytest.raises(InvalidSetting, match="share of the picture"):
+    with pytest.raises(InvalidSetting, match="map's budget share"):
         PictureOptions(share)
 
 
 def test_a_cell_is_coloured_where_its_first_count_beats_the_second() -> None:
-    """1.64 sqrt 2 standard deviations of 2 are 4.64."""
+    """A first count must lead by 1.64 sqrt 2 standard deviations of 2, or by 4.64."""
     noisy = np.zeros((2, 4, 4))
     noisy[:, 0, 0] = [30, 25.3]
     noisy[:, 1, 1] = [25.3, 30]
     noisy[:, 2, 2] = [28, 25]
-    seen = colours(picture_of(noisy, noise=2.0))
-    assert (seen[0, 0], seen[1, 1], seen[2, 2], seen[3, 3]) == (0, 1, GREY, GREY)
+    colour = colours(picture_of(noisy, noise=2.0))
+    assert (colour[0, 0], colour[1, 1], colour[2, 2], colour[3, 3]) == (0, 1, GREY, GREY)
 
 
 def test_noise_is_drawn_once_and_scaled_for_every_epsilon() -> None:
@@ -84,10 +84,10 @@ def test_noise_is_drawn_once_and_scaled_for_every_epsilon() -> None:
     def noise_at(epsilon: float) -> tuple[np.ndarray, float]:
         budget = Budget(epsilon, 3e-7)
         plan = planned(PictureOptions(), PROBLEM, budget, pure=False, released=False)
-        drawn = PictureNoise.drawn(plan, Draws.trials(0, "picture", range(2)))
-        made = publish(rows, None, V, replace(plan, cells=4, frame=DISK), drawn, 1)
-        quiet = publish(rows, None, V, replace(plan, cells=4, frame=DISK, noise=0.0), drawn, 1)
-        return (made.noisy - quiet.noisy) / plan.noise, quiet.noisy.sum()
+        noise = PictureNoise.drawn(plan, Draws.trials(0, "picture", range(2)))
+        picture = publish(rows, None, V, replace(plan, cells=4, frame=DISK), noise, 1)
+        quiet = publish(rows, None, V, replace(plan, cells=4, frame=DISK, noise=0.0), noise, 1)
+        return (picture.noisy - quiet.noisy) / plan.noise, quiet.noisy.sum()
 
     (one, people), (two, _) = noise_at(1.0), noise_at(3.0)
     np.testing.assert_allclose(one, two, atol=1e-9)
@@ -97,17 +97,17 @@ def test_noise_is_drawn_once_and_scaled_for_every_epsilon() -> None:
 def test_a_debiased_eigenvalue_is_the_lone_component_it_came_from() -> None:
     law = SemiCircle(0.01, 60, 1.0)
     theta = np.array([3.0, 0.4, 0.2])
-    seen = law.k_transform(1 / theta)
-    np.testing.assert_allclose(debiased(seen, law), theta, rtol=1e-9)
+    value = law.k_transform(1 / theta)
+    np.testing.assert_allclose(debiased(value, law), theta, rtol=1e-9)
     hidden = debiased(np.array([law.edges[1] * 0.9]), law)
     assert hidden[0] == law.visible_above
 
 
 def test_true_variances_lie_within_the_bars_of_a_scree() -> None:
-    """Of a matrix with noise and of bought ones; and, as a control, not within half of each.
+    """Error bars of noisy matrices and released variances hold the true values; half bars do not.
 
-    400 variances each: the share within bars of 95 % is .95 give or take 5 standard errors of
-    .011, and within half of them .67.
+    Of 400 variances each, the share within 95 % bars is .95 give or take 5 standard errors of .011;
+    within half bars the share is .67.
     """
     d, draws = 40, 200
     rng = generator(4, "scree")
@@ -118,9 +118,9 @@ def test_true_variances_lie_within_the_bars_of_a_scree() -> None:
     for _ in range(draws):
         noise = 0.01 * rng.standard_normal((d, d))
         noise = (noise + noise.T) / math.sqrt(2)
-        found = of_matrix(np.linalg.eigvalsh(np.diag(true) + noise)[::-1], law)
-        ratios.append((found.variances[:2] - true[:2]) / found.std[:2])
-        assert abs(found.total - true.sum()) < 5 * found.total_std
+        bars = of_matrix(np.linalg.eigvalsh(np.diag(true) + noise)[::-1], law)
+        ratios.append((bars.variances[:2] - true[:2]) / bars.std[:2])
+        assert abs(bars.total - true.sum()) < 5 * bars.total_std
     loud = Budget(3.0, 3e-7)
     plan = planned(PictureOptions(), PROBLEM, loud, pure=False, released=False)
     assert plan.variances is not None
@@ -129,8 +129,8 @@ def test_true_variances_lie_within_the_bars_of_a_scree() -> None:
     bought_ratios = []
     for each in standard_numbers(Draws.trials(0, "scree", range(2 * draws)), 2, pure=False):
         one = bought(rows, V, plan.variances, each)
-        kept = rows * np.minimum(1, one.radius / lengths)
-        bought_ratios.append((one.variances - np.square(kept @ V).mean(axis=0))[0] / one.std[0])
+        rows_cut = rows * np.minimum(1, one.radius / lengths)
+        bought_ratios.append((one.variances - np.square(rows_cut @ V).mean(axis=0))[0] / one.std[0])
     for found_ratios in (np.ravel(ratios), np.ravel(bought_ratios)):
         half = 5 * math.sqrt(0.95 * 0.05 / len(found_ratios))
         assert abs((np.abs(found_ratios) < TWO_SIDED).mean() - 0.95) < half
@@ -138,7 +138,7 @@ def test_true_variances_lie_within_the_bars_of_a_scree() -> None:
 
 
 def test_a_scree_is_bought_where_it_can_be_read_and_nothing_is_released() -> None:
-    """Its share is the picture's own; what drowns is not paid for."""
+    """A scree uses part of the picture's budget, or none if noise hides the scree."""
 
     def plan(epsilon: float, *, pure: bool = False, released: bool = False) -> PicturePlan:
         budget = Budget(epsilon, 0.0 if pure else 3e-7)
@@ -161,34 +161,34 @@ def test_a_frame_from_variances_needs_components_that_are_seen() -> None:
     hidden = publish(rows, None, np.eye(60)[:, :2], plan, noise, 0, values, law)
     assert hidden.disk
     values[:2] = [0.09, 0.05]
-    seen = publish(rows, None, np.eye(60)[:, :2], plan, noise, 0, values, law)
-    assert not seen.disk
-    assert seen.frame[0] > seen.frame[1]
-    # 2.3 standard deviations of what a direction turned by the noise keeps, and the mean of all
+    picture = publish(rows, None, np.eye(60)[:, :2], plan, noise, 0, values, law)
+    assert not picture.disk
+    assert picture.frame[0] > picture.frame[1]
+    # The picture's frame is 2.3 times sqrt(variance along a noisy direction + mean variance).
     variance = law.lone_overlap(debiased(values[:1], law)) * debiased(values[:1], law)
     expected = 2.3 * math.sqrt(float(variance[0]) + values.mean())
-    assert seen.frame[0] == pytest.approx(expected)
+    assert picture.frame[0] == pytest.approx(expected)
 
 
 def test_the_error_of_the_shape_has_exact_values() -> None:
-    """On a line the distance of a shift is the shift; of a point from two ends it is their size."""
+    """On a line, a shift's distance is the shift, and one point is its size away from two ends."""
     ends = np.repeat([[-2.0], [2.0]], 500, axis=0)
     assert shape_error(ends + 0.25, ends) == pytest.approx(0.125)
     assert shape_error(ends, ends) == 0
     assert shape_error(np.zeros((1, 1)), ends) == 1
     assert math.isnan(shape_error(ends, np.zeros((5, 1))))
     cloud = generator(7, "cloud").standard_normal((400, 2))
-    # the quantiles are NumPy's, to the last bit, of many points and of two
+    # The quantiles equal NumPy's exactly, for many points, for two points and for one point.
     angles = math.pi * (np.arange(40) + 0.5) / 40
     ways, levels = np.array([np.cos(angles), np.sin(angles)]), np.linspace(0.005, 0.995, 200)
     for some in (cloud, cloud[:2], cloud[:1]):
-        shown, true = (np.quantile(one @ ways, levels, axis=0) for one in (some, cloud**2))
+        estimate, true = (np.quantile(one @ ways, levels, axis=0) for one in (some, cloud**2))
         alone = float(np.abs(true).mean())
-        assert shape_error(some, cloud**2) == float(np.abs(shown - true).mean()) / alone
-    # a shift by v in the plane: the mean of |cos| over directions is 2/pi
+        assert shape_error(some, cloud**2) == float(np.abs(estimate - true).mean()) / alone
+    # If all points shift by v, the error averages |cos| over all directions, which gives 2/pi.
     alone = float(np.abs(np.quantile(cloud @ ways, levels, axis=0)).mean())
-    shifted = shape_error(cloud + np.array([3.0, 0.0]), cloud)
-    assert shifted * alone == pytest.approx(6 / math.pi, rel=2e-3)
+    shift = shape_error(cloud + np.array([3.0, 0.0]), cloud)
+    assert shift * alone == pytest.approx(6 / math.pi, rel=2e-3)
 
 
 @pytest.mark.parametrize("form", [CELLS, ELLIPSES])
@@ -203,6 +203,6 @@ def test_a_mirrored_picture_is_that_of_rows_on_the_other_side(form: str, axes: i
     def of(rows: np.ndarray) -> Picture:
         return Picture(plan, frame, False, exact_answers(rows, codes, here, frame, plan))
 
-    for turned in ([True] * axes, [False] * axes, [False, True][-axes:]):
-        found = mirrored(of(along), turned)
-        np.testing.assert_allclose(found.noisy, of(along * np.where(turned, -1, 1)).noisy)
+    for flips in ([True] * axes, [False] * axes, [False, True][-axes:]):
+        mirror = mirrored(of(along), flips)
+        np.testing.assert_allclose(mirror.noisy, of(along * np.where(flips, -1, 1)).noisy)

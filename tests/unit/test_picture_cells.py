@@ -1,4 +1,4 @@
-"""Pictures on the one way of data: cells, results, tables, sweeps and the least epsilon."""
+"""2-D maps on the shared data path: results, tables, sweeps and the least epsilon."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def test_a_broken_claim_and_a_baseline_publish_nothing(found: Comparison) -> Non
 
 def test_labels_are_published_where_their_categories_are_public() -> None:
     table = load("breast_cancer")
-    own = Table("mine", table.rows, table.columns, table.labels, table.label_name, public=False)
-    declared = replace(SETTINGS, categories="malignant, unclear")
-    for each, settings, kinds in ((table, SETTINGS, 2), (own, SETTINGS, 1), (own, declared, 3)):
+    mine = Table("mine", table.rows, table.columns, table.labels, table.label_name, public=False)
+    with_names = replace(SETTINGS, categories="malignant, unclear")
+    for each, settings, kinds in ((table, SETTINGS, 2), (mine, SETTINGS, 1), (mine, with_names, 3)):
         ready = prepare(each, settings)
         options = picture_of(ready, SETTINGS)
         assert options is not None
@@ -62,18 +62,18 @@ def test_labels_are_published_where_their_categories_are_public() -> None:
         assert Keys(ready).key(cell, ()) != Keys(ready).key(replace(cell, picture=None), ())
     assert ready.labels is not None
     assert ready.labels.kinds == ("malignant", "unclear", "other")
-    expected = np.where(np.asarray(own.labels) == "malignant", 0, 2)
-    assert np.array_equal(ready.labels.codes, expected)  # benign is on no list: other
+    expected = np.where(np.asarray(mine.labels) == "malignant", 0, 2)
+    assert np.array_equal(ready.labels.codes, expected)  # benign is not listed: it counts as other.
     assert labels_of(ready, np.arange(3))["kinds"] == list(ready.labels.kinds)
     assert any("list of categories" in said for said in ready.assumed_public)
     with pytest.raises(InvalidSetting, match="left out without a label column"):
-        prepare(replace(own, labels=None), declared)
+        prepare(replace(mine, labels=None), with_names)
     with pytest.raises(InvalidSetting, match="at most 50 different texts"):
         replace(SETTINGS, categories=",".join(map(str, range(51))))
 
 
 def test_each_mechanism_has_noise_of_its_own_for_its_picture() -> None:
-    """Two with one noise would give away between them what is counted where their axes agree."""
+    """Two maps with equal noise would reveal the counts in places where their axes agree."""
     settings = replace(SETTINGS, mechanisms=("spherical", "gaussian"), trials=1)
     ready = prepare(load("breast_cancer"), settings)
     rows, labels = ready.moment_with_rows.rows, ready.labels

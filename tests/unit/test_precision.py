@@ -1,4 +1,4 @@
-"""What an allocation does: noise, prices, spends and gains, and the tables a page edits."""
+"""Effects of a noise allocation: noise, losses and gains, and the tables that a page edits."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def compared(**changed: object) -> Comparison:
 
 
 def noise_of(settings: Settings) -> pd.DataFrame:
-    prepared = iris(settings)
+    table = iris(settings)
     mechanisms = parse_variants(settings.mechanisms)
     return noise_table(
-        mechanisms, prepared, prepared.problem(settings), prepared.budget(settings), settings.seed
+        mechanisms, table, table.problem(settings), table.budget(settings), settings.seed
     )
 
 
@@ -68,64 +68,64 @@ def stds(table: pd.DataFrame, mechanism: str) -> np.ndarray:
 
 
 def test_uniform_noise_is_the_exact_gaussian() -> None:
-    """Box of half width 1: trace norm of the shape is d, so mu = sqrt(2) d/(n s) = 1/g."""
+    """On the box of half width 1, the shape has trace norm d, so mu = sqrt(2) d/(n s) = 1/g."""
     settings = setting()
-    prepared = iris(settings)
+    iris_table = iris(settings)
     table = noise_of(settings)
     assert tuple(table.columns) == NOISE_COLUMNS
-    wanted = np.sqrt(2) * 4 / prepared.n * noise_std(prepared.budget(settings))
-    np.testing.assert_allclose(stds(table, SHAPED), wanted, rtol=1e-9)
+    std = np.sqrt(2) * 4 / iris_table.n * noise_std(iris_table.budget(settings))
+    np.testing.assert_allclose(stds(table, SHAPED), std, rtol=1e-9)
     np.testing.assert_allclose(stds(table, "gaussian"), stds(table, SHAPED), rtol=1e-9)
 
 
 @pytest.mark.parametrize("key", [SHAPED, PURE])
 def test_noise_on_the_box_is_inverse_to_the_share(key: str) -> None:
     uniform = stds(noise_of(setting()), key)
-    shaped = stds(noise_of(setting(allocation="binary:1,3:0.8")), key)
-    # Shares .4 against .25, and .1 against .25.
-    np.testing.assert_allclose(shaped / uniform, [0.625, 2.5, 0.625, 2.5], rtol=1e-9)
+    shape = stds(noise_of(setting(allocation="binary:1,3:0.8")), key)
+    # The directions' budget shares are .4 and .1, against .25 if all shares are equal.
+    np.testing.assert_allclose(shape / uniform, [0.625, 2.5, 0.625, 2.5], rtol=1e-9)
 
 
 def test_the_stated_noise_is_the_noise_of_releases() -> None:
-    """The std of a diagonal entry over 4,000 draws is its own estimate: its relative standard
+    """The std of a diagonal entry is estimated from 4,000 samples; its relative standard
 
-    error is 1/sqrt(2 * 4000) = 0.0112, so six of them (false alarms 2e-9, four entries) is 0.067.
+    error is 1/sqrt(2 * 4000) = 0.0112, so six errors (false alarms 2e-9, four entries) are 0.067.
     """
     settings = setting(allocation="custom:0.5,0.3,0.15,0.05", trials=4_000)
-    prepared = iris(settings)
+    table = iris(settings)
     mechanism = parse_variant(f"{SHAPED}[estimate=plain]")
-    problem, budget = prepared.problem(settings), prepared.budget(settings)
+    problem, budget = table.problem(settings), table.budget(settings)
     from dpviz.core.seeding import Draws
 
     calibration = mechanism.calibrate(problem, budget)
     release = mechanism.release_many(
-        prepared.moment, calibration, Draws.trials(0, mechanism.key, range(4_000))
+        table.moment, calibration, Draws.trials(0, mechanism.key, range(4_000))
     )
-    seen = np.diagonal(release.raw, axis1=1, axis2=2).std(axis=0)
-    said = stds(noise_table([mechanism], prepared, problem, budget, 0), mechanism.text)
-    assert np.abs(seen / said - 1).max() < 0.067
-    # Negative control: noise that is a tenth too small somewhere would be noticed.
-    assert np.abs(0.9 * seen / said - 1).max() > 0.067
+    std = np.diagonal(release.raw, axis1=1, axis2=2).std(axis=0)
+    stated_std = stds(noise_table([mechanism], table, problem, budget, 0), mechanism.text)
+    assert np.abs(std / stated_std - 1).max() < 0.067
+    # Control: the test detects noise that is 10 % too small along some direction.
+    assert np.abs(0.9 * std / stated_std - 1).max() > 0.067
 
 
-# Accounts and prices --------------------------------------------------------------------------
+# Losses and noise -----------------------------------------------------------------------------
 
 
 def test_prices_fall_with_the_share_and_isotropic_ones_do_not() -> None:
     settings = setting()
-    prepared = iris(settings)
+    iris_table = iris(settings)
     table = price_table(
         parse_variants(settings.mechanisms),
-        prepared,
-        prepared.problem(settings),
-        prepared.budget(settings),
+        iris_table,
+        iris_table.problem(settings),
+        iris_table.budget(settings),
         0,
     )
     assert tuple(table.columns) == PRICE_COLUMNS
     for key in (SHAPED, PURE):
         part = table[table["mechanism"] == key]
-        # Under replace a unit of precision costs at most the linear budget's price, and at least
-        # 1/sqrt(2) of it (Gaussian) or a half (pure), where one feature gets nearly all.
+        # Under replace, precision uses at most the linear budget, and at least 1/sqrt(2) of it
+        # (Gaussian) or 1/2 (pure). The least is reached if one feature gets nearly all precision.
         product = part["std"] * part["share"]
         least = {SHAPED: math.sqrt(0.5), PURE: 0.5}[key]
         assert product.max() <= product.min() / least
@@ -134,7 +134,7 @@ def test_prices_fall_with_the_share_and_isotropic_ones_do_not() -> None:
     assert np.ptp(flat["std"]) == 0
 
 
-# What directions cost -------------------------------------------------------------------------
+# Loss for directions --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.9])
@@ -143,7 +143,7 @@ def test_the_spend_on_private_directions_adds_up(share: float) -> None:
         compared(directions=f"private:{share}", mechanisms=(SHAPED, PURE, "mvg", "gaussian"))
     )
     assert tuple(table.columns) == SPEND_COLUMNS
-    assert len(table) == 3  # the isotropic Gaussian buys none
+    assert len(table) == 3  # Isotropic Gaussian noise has no list of directions.
     np.testing.assert_allclose(table["epsilon_directions"], share, rtol=1e-12)
     np.testing.assert_allclose(table["epsilon_directions"] + table["epsilon_release"], 1)
     np.testing.assert_allclose(table["delta_directions"] + table["delta_release"], table["delta"])
@@ -167,13 +167,13 @@ def test_rebalancing_always_sums_to_one_or_says_why(
     try:
         shares = parse_allocation(rebalanced_text(table)).theta
     except InvalidSetting as error:
-        said = str(error)
+        message = str(error)
     else:
-        said = ""
-    if said:
-        assert ". " not in said
-        locked = sum(w for w, lock in zip(weights, locks, strict=False) if lock)
-        assert locked > 0.999 or table["locked"].all()
+        message = ""
+    if message:
+        assert ". " not in message
+        lock_sum = sum(w for w, lock in zip(weights, locks, strict=False) if lock)
+        assert lock_sum > 0.999 or table["locked"].all()
         return
     assert sum(shares) == pytest.approx(1, abs=1e-6)
     for share, weight, lock in zip(shares, weights, locks, strict=False):
@@ -191,13 +191,13 @@ def test_rebalancing_always_sums_to_one_or_says_why(
 def test_a_dragged_share_stays_and_all_sum_to_one(
     start: list[float], data: st.DataObject, place: float
 ) -> None:
-    moved = data.draw(st.integers(0, len(start) - 1))
+    at = data.draw(st.integers(0, len(start) - 1))
     theta = np.array(start) / sum(start)
-    theta[moved] = place * (1 - SMALLEST_SHARE * len(start))
-    text = moved_text(theta.tolist(), [False] * len(start), moved)
+    theta[at] = place * (1 - SMALLEST_SHARE * len(start))
+    text = moved_text(theta.tolist(), [False] * len(start), at)
     shares = parse_allocation(text).theta
     assert math.fsum(shares) == pytest.approx(1, abs=1e-9)
-    assert shares[moved] == pytest.approx(max(theta[moved], SMALLEST_SHARE), abs=1e-6)
+    assert shares[at] == pytest.approx(max(theta[at], SMALLEST_SHARE), abs=1e-6)
     assert min(shares) >= SMALLEST_SHARE * (1 - 1e-9)
 
 
@@ -211,7 +211,7 @@ def test_bounds_that_are_none_are_refused_without_their_numbers(
 ) -> None:
     with pytest.raises(InvalidSetting, match=words) as caught:
         bounds_of_rows([("weight", low, high)])
-    assert "3.25" not in str(caught.value)  # it may be the data's own largest value
+    assert "3.25" not in str(caught.value)  # This could be the data's own largest value.
 
 
 def test_true_directions_are_said_to_be_not_private() -> None:

@@ -1,4 +1,4 @@
-"""The prediction without draws: closed forms, a second numerical method, limits, draws."""
+"""The prediction agrees with closed forms, a second numerical method, limits, simulation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DIGITS_N, DIGITS_D = 1797, 61
 
 
 def _semicircle_cdf(x: FloatArray) -> FloatArray:
-    """Distribution function of the semicircle of edge 2."""
+    """Return the distribution function of the semicircle of edge 2."""
     inside: FloatArray = 0.5 + x * np.sqrt(4 - x * x) / (4 * math.pi) + np.arcsin(x / 2) / math.pi
     return inside
 
@@ -49,10 +49,10 @@ def _semicircle_cdf(x: FloatArray) -> FloatArray:
 @pytest.mark.parametrize("level", [1e-3, 0.3])
 def test_noise_alone_is_the_semicircle(level: float) -> None:
     d = 50
-    seen = predict(np.full(d, level), 3, SemiCircle(0.02, d))
-    unit = (seen.spectrum - level) / (0.02 * math.sqrt(d))
+    prediction = predict(np.full(d, level), 3, SemiCircle(0.02, d))
+    unit = (prediction.spectrum - level) / (0.02 * math.sqrt(d))
     assert _semicircle_cdf(unit) == pytest.approx((d - 0.5 - np.arange(d)) / d, abs=1e-8)
-    assert seen.overlaps == pytest.approx(np.full(d, 3 / d), abs=1e-9)
+    assert prediction.overlaps == pytest.approx(np.full(d, 3 / d), abs=1e-9)
 
 
 def test_noise_alone_is_the_marchenko_pastur_law() -> None:
@@ -73,7 +73,7 @@ def test_noise_alone_is_the_marchenko_pastur_law() -> None:
 
 @pytest.mark.parametrize("noise", [SemiCircle(0.02, 2000), WishartDifferenceLaw(0.5, 2000)])
 def test_a_lone_spike_comes_near_its_closed_form_as_d_grows(noise: FreeNoise) -> None:
-    """At d = 2000 the other 1999 directions together take what the spike loses."""
+    """At d = 2000 the other 1999 directions together gain the variance that the spike loses."""
     values = np.zeros(2000)
     values[0] = 3 * noise.visible_above
     overlap = predict(values, 1, noise).overlaps[0]
@@ -84,31 +84,31 @@ def test_a_lone_spike_comes_near_its_closed_form_as_d_grows(noise: FreeNoise) ->
 
 
 def test_overlaps_of_single_directions_by_draws() -> None:
-    """waveform40-like: two signals over a bulk. 300 draws, standard error at most .5/sqrt(300)."""
+    """Overlaps agree with 300 samples (like waveform40, standard error at most .5/sqrt(300))."""
     d = 40
     values = np.concatenate([[0.141, 0.048], np.linspace(0.007, 0.005, d - 2)])
     noise = SemiCircle(7.5e-4, d)
-    predicted = direction_overlaps(values, noise)
+    overlaps = direction_overlaps(values, noise)
     matrices = symmetric(Draws.trials(0, "found", range(300)), d) * 7.5e-4 + np.diag(values)
     vectors = np.linalg.eigh(matrices).eigenvectors[..., ::-1]
-    seen = np.square(vectors.diagonal(axis1=1, axis2=2)).mean(axis=0)
-    # six standard errors, and the third decimal of a limit in d
-    assert np.abs(predicted[:6] - seen[:6]).max() < 6 * 0.5 / math.sqrt(300) + 0.01
-    assert components_found(values, noise) == 2 == (seen >= 0.5).sum()
-    # the lone-spike threshold counts the whole bulk: the rule that this one replaces
+    squares = np.square(vectors.diagonal(axis1=1, axis2=2)).mean(axis=0)
+    # Allow six standard errors, and .01 more because the formula is the limit for large d.
+    assert np.abs(overlaps[:6] - squares[:6]).max() < 6 * 0.5 / math.sqrt(300) + 0.01
+    assert components_found(values, noise) == 2 == (squares >= 0.5).sum()
+    # An earlier rule, the threshold for a single spike, counted every eigenvalue as found.
     assert (values > noise.visible_above).sum() == d
-    assert direction_overlaps(values, noise, 5) == pytest.approx(predicted[:5], abs=1e-9)
+    assert direction_overlaps(values, noise, 5) == pytest.approx(overlaps[:5], abs=1e-9)
 
 
 def test_a_lone_component_is_found_where_its_closed_form_says_half() -> None:
     d = 400
     noise = SemiCircle(0.001, d)
-    for factor, found in ((1.3, 0), (1.5, 1)):  # 1 - 1/factor^2 passes 1/2 at sqrt 2
+    for factor, share in ((1.3, 0), (1.5, 1)):  # 1 - 1/factor^2 exceeds 1/2 above sqrt(2).
         values = np.zeros(d)
         values[0] = factor * noise.visible_above
         overlap = direction_overlaps(values, noise, 1)[0]
         assert overlap == pytest.approx(1 - 1 / factor**2, abs=0.02)
-        assert components_found(values, noise) == found
+        assert components_found(values, noise) == share
     assert components_found(np.zeros(5), SemiCircle(0.1, 5)) == 0
 
 
@@ -160,10 +160,10 @@ def _by_fixed_point(values: FloatArray, k: int, noise: FreeNoise, height: float)
 )
 @pytest.mark.parametrize("k", [1, 4])
 def test_a_fixed_point_on_a_grid_agrees(noise: FreeNoise, k: int) -> None:
-    """The grid loses mass of order height/width at the ends: allow 1 %."""
+    """The grid loses mass of order height/width at its ends: allow 1 %."""
     values = np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.02, 0.01, 0, 0, 0, 0, 0])
-    seen = predict(values, k, noise)
-    assert seen.overlaps == pytest.approx(_by_fixed_point(values, k, noise, 1e-3), abs=0.01)
+    prediction = predict(values, k, noise)
+    assert prediction.overlaps == pytest.approx(_by_fixed_point(values, k, noise, 1e-3), abs=0.01)
 
 
 # Limits -----------------------------------------------------------------------
@@ -196,13 +196,13 @@ def test_no_mass_is_lost_and_bounds_hold(
     values = _descending(listed)
     d = len(values)
     k = data.draw(st.integers(1, d))
-    seen = predict(values, k, _law(which, 10**log_scale, d))
-    assert seen.mass == pytest.approx(k, abs=1e-6)
-    assert seen.overlaps.sum() == pytest.approx(k, abs=1e-6)
-    assert (np.diff(seen.overlaps) <= 1e-7).all()  # a larger component is never less seen
-    assert k / d - 1e-7 <= seen.captured_total
-    assert seen.captured_share <= 1 + 1e-9
-    assert (np.diff(seen.spectrum) <= 0).all()
+    prediction = predict(values, k, _law(which, 10**log_scale, d))
+    assert prediction.mass == pytest.approx(k, abs=1e-6)
+    assert prediction.overlaps.sum() == pytest.approx(k, abs=1e-6)
+    assert (np.diff(prediction.overlaps) <= 1e-7).all()  # A larger component is found better.
+    assert k / d - 1e-7 <= prediction.captured_total
+    assert prediction.captured_share <= 1 + 1e-9
+    assert (np.diff(prediction.spectrum) <= 0).all()
 
 
 @given(SPECTRA, st.integers(0, 4), st.floats(-3, 1), st.floats(1.01, 10))
@@ -215,19 +215,19 @@ def test_more_noise_never_captures_more(
     assert more.captured_share <= less.captured_share + 1e-7
 
 
-# Draws ----------------------------------------------------------------------------
+# Simulation -----------------------------------------------------------------------
 
 
 def _simulated(key: str, k: int, epsilon: float, draws: int) -> tuple[Prediction, float, float]:
-    measured = load_prepared(Settings(table="digits"))
+    table = load_prepared(Settings(table="digits"))
     mechanism, settings = parse_variant(key), Settings(k=k, epsilon=epsilon, delta=1e-4)
-    problem, budget = measured.problem(settings), measured.budget(settings)
+    problem, budget = table.problem(settings), table.budget(settings)
     cell = Cell(mechanism, problem, budget, 3, range(draws))
-    shares = run_cell(cell, measured, ["captured_share"]).metrics["captured_share"]
+    shares = run_cell(cell, table, ["captured_share"]).metrics["captured_share"]
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     assert noise is not None
-    seen = predict(measured.moment.eigenvalues, k, noise)
-    return seen, float(shares.mean()), float(shares.std(ddof=1)) / math.sqrt(draws)
+    prediction = predict(table.moment.eigenvalues, k, noise)
+    return prediction, float(shares.mean()), float(shares.std(ddof=1)) / math.sqrt(draws)
 
 
 @pytest.mark.parametrize(
@@ -242,63 +242,65 @@ def _simulated(key: str, k: int, epsilon: float, draws: int) -> tuple[Prediction
     ],
 )
 def test_the_predicted_share_is_the_simulated_one(key: str, k: int, epsilon: float) -> None:
-    """Within .02 (docs/prediction.md has at most .01 here), plus six standard errors."""
-    seen, mean, error = _simulated(key, k, epsilon, 150)
-    assert abs(seen.captured_share - mean) < 0.02 + 6 * error
+    """Prediction and simulation agree within .02 (docs/prediction.md: .01) plus six errors."""
+    prediction, mean, error = _simulated(key, k, epsilon, 150)
+    assert abs(prediction.captured_share - mean) < 0.02 + 6 * error
 
 
 def test_a_prediction_for_twice_the_noise_would_fail() -> None:
-    seen, mean, error = _simulated("wishart_difference", 2, 1.0, 150)
-    doubled = predict(_digits(), 2, seen.noise.scaled(2))
-    assert abs(doubled.captured_share - mean) > 0.02 + 6 * error
+    prediction, mean, error = _simulated("wishart_difference", 2, 1.0, 150)
+    double = predict(_digits(), 2, prediction.noise.scaled(2))
+    assert abs(double.captured_share - mean) > 0.02 + 6 * error
 
 
 @pytest.mark.parametrize(("epsilon", "expected"), [(0.3, 0.157), (1.0, 0.43), (3.0, 0.94)])
 def test_digits_as_predicted_by_other_hands(epsilon: float, expected: float) -> None:
-    """Two components, Wishart difference; their predictions and draws differ by up to .012."""
+    """Predictions by other code agree (Wishart difference, k 2); simulations differ by .012."""
     noise = WishartDifferenceLaw(DIGITS_D / (DIGITS_N * epsilon), DIGITS_D)
     assert predict(_digits(), 2, noise).captured_share == pytest.approx(expected, abs=0.015)
 
 
 def test_every_predicted_metric_is_near_its_draws() -> None:
-    """Wishart difference on digits, k 2, epsilon 2.
+    """Predicted metrics are near simulated ones: Wishart difference on digits, k 2, epsilon 2.
 
-    Five per cent for the limit of large d, and for the projection distance and
-    the noise norm, whose squares are what is predicted, plus six standard errors.
+    Allow six standard errors, and five per cent. The limit is for large d, and for the projection
+    distance and the noise norm it is their squares that are predicted.
     """
-    measured = load_prepared(Settings(table="digits"))
+    table = load_prepared(Settings(table="digits"))
     settings = Settings(k=2, epsilon=2.0)
-    problem = measured.problem(settings)
+    problem = table.problem(settings)
     mechanism = parse_variant("wishart_difference")
     cell = Cell(mechanism, problem, Budget(2.0), 1, range(60))
-    drawn = measure(evaluate(cell, measured))
+    scores = measure(evaluate(cell, table))
     noise = mechanism.free_noise(mechanism.calibrate(problem, Budget(2.0)))
     assert noise is not None
-    seen = predict(measured.moment.eigenvalues, 2, noise)
-    compared = 0
+    prediction = predict(table.moment.eigenvalues, 2, noise)
+    number = 0
     for key in METRICS:
-        value = seen.metric(key, 2)
+        value = prediction.metric(key, 2)
         if value is not None:
-            error = drawn[key].std(ddof=1) / math.sqrt(60)
-            assert value == pytest.approx(drawn[key].mean(), abs=0.05 * abs(value) + 6 * error), key
-            compared += 1
-    assert compared == 7
+            error = scores[key].std(ddof=1) / math.sqrt(60)
+            assert value == pytest.approx(scores[key].mean(), abs=0.05 * abs(value) + 6 * error), (
+                key
+            )
+            number += 1
+    assert number == 7
 
 
 def test_shortened_rows_are_judged_by_the_reference() -> None:
-    """Mean and prediction agree to .02 plus six standard errors; by the moment they would not."""
+    """Predictions by the reference agree with the mean to .02 plus six errors; others do not."""
     settings = Settings(table="breast_cancer", row_bound="quantile:0.5", k=1, epsilon=3.0)
-    measured = load_prepared(settings)
-    problem, budget = measured.problem(settings), measured.budget(settings)
+    table = load_prepared(settings)
+    problem, budget = table.problem(settings), table.budget(settings)
     mechanism = parse_variant("gaussian")
     cell = Cell(mechanism, problem, budget, 0, range(400))
-    shares = run_cell(cell, measured, ["captured_total"]).metrics["captured_total"]
+    shares = run_cell(cell, table, ["captured_total"]).metrics["captured_total"]
     noise = mechanism.free_noise(mechanism.calibrate(problem, budget))
     assert noise is not None
-    along = reference_variances(measured)
+    along = reference_variances(table)
     assert along is not None
-    assert along.sum() == pytest.approx(measured.reference.total)
-    assert along.max() <= optimum(measured.reference, 1) * (1 + 1e-12)
-    seen = predict(measured.moment.eigenvalues, 1, noise, along)
+    assert along.sum() == pytest.approx(table.reference.total)
+    assert along.max() <= optimum(table.reference, 1) * (1 + 1e-12)
+    prediction = predict(table.moment.eigenvalues, 1, noise, along)
     error = shares.std(ddof=1) / math.sqrt(400)
-    assert abs(seen.captured_total - shares.mean()) < 0.02 + 6 * error
+    assert abs(prediction.captured_total - shares.mean()) < 0.02 + 6 * error

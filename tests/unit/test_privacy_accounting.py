@@ -1,4 +1,4 @@
-"""Accounts of parts against dp-accounting, and their limits."""
+"""The accounting of release steps agrees with dp-accounting, and has the right limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpviz.core.problem import Budget
 EPSILONS = (0.01, 0.1, 0.5, 1.0, 3.0, 10.0)
 DELTAS = (1e-9, 1e-6, 1e-4, 1e-2)
 GRID = tuple(Budget(*pair) for pair in itertools.product(EPSILONS, DELTAS))
-INTERVAL = 1e-4  # of the discretised privacy losses below
+INTERVAL = 1e-4  # INTERVAL is the grid step of privacy losses in dp-accounting.
 
 
 @pytest.mark.parametrize("budget", GRID, ids=str)
@@ -34,7 +34,7 @@ def test_gaussian_part_against_dp_accounting(budget: Budget) -> None:
     result = spent([GaussianPart(3.5, std)], budget)
     assert result.exact
     assert result.delta == budget.delta
-    # calibrated and accounted by different roots: never above the claim, equal to 1e-9
+    # Calibration and accounting differ in method; the result is at most 1e-9 below the claim.
     assert budget.epsilon * (1 - 1e-9) <= result.epsilon <= budget.epsilon
     assert result.delta_at_epsilon is not None
     assert budget.delta * (1 - 1e-9) <= result.delta_at_epsilon <= budget.delta
@@ -55,7 +55,7 @@ def test_adaptive_gaussian_steps_compose_exactly() -> None:
     mu = math.sqrt(0.25 + 0.09 + 0.01)
     for budget in GRID:
         result = spent(parts, budget)
-        assert not result.exact  # the worst neighbours of one query need not be another's
+        assert not result.exact  # The worst neighbours of two queries may differ.
         assert spent(parts[:1], budget).exact
         assert result.epsilon == pytest.approx(epsilon_of(budget.delta, mu), rel=1e-12)
         assert result.delta_at_epsilon == pytest.approx(delta_of(budget.epsilon, mu), rel=1e-12)
@@ -68,7 +68,7 @@ def test_adaptive_gaussian_steps_compose_exactly() -> None:
         )
     )
     two = spent(parts[:2], Budget(1.0, 1e-6))
-    # pessimistic discretisation: above the truth by at most one interval for each distribution
+    # dp-accounting rounds losses up: its epsilon is too large by at most one grid step per part.
     above = theirs.get_epsilon_for_delta(1e-6) - two.epsilon
     assert -1e-9 <= above <= 2 * INTERVAL
 
@@ -83,11 +83,11 @@ def test_laplace_part_against_dp_accounting(epsilon: float) -> None:
     theirs = privacy_loss_distribution.from_laplace_mechanism(
         1 / epsilon, value_discretization_interval=INTERVAL
     )
-    # the Laplace profile at delta 1e-9 is epsilon + 2 ln(1 - 1e-9), and theirs is that plus at
-    # most an interval (at delta 0 theirs is infinite, because it cuts the tails)
+    # The exact Laplace epsilon at delta 1e-9 is epsilon + 2 ln(1 - 1e-9). dp-accounting gives at
+    # most one grid step more. At delta 0 it gives infinity, because it cuts the tails.
     above = theirs.get_epsilon_for_delta(1e-9) - result.epsilon
     assert -3e-9 <= above <= INTERVAL
-    # the bound at a smaller epsilon is that of any mechanism with this pure epsilon
+    # At a smaller epsilon, the delta bound holds for any mechanism with this pure epsilon.
     half = spent([part], Budget(epsilon / 2, 1e-6)).delta_at_epsilon
     assert half is not None
     assert half >= theirs.get_delta_for_epsilon(epsilon / 2 + INTERVAL)
@@ -108,21 +108,21 @@ def test_pure_with_gaussian_against_dp_accounting(pure: float, mu: float) -> Non
         result = spent(parts, Budget(1.0, delta))
         assert not result.exact
         assert -1e-9 <= theirs.get_epsilon_for_delta(delta) - result.epsilon <= 2 * INTERVAL
-        # basic composition is an upper bound, and what is left out altogether a lower one
+        # Adding all epsilons is an upper bound; leaving out the pure part is a lower bound.
         assert result.epsilon <= pure + epsilon_of(delta, mu)
         assert result.epsilon >= epsilon_of(delta, mu)
     for epsilon in (pure / 3, pure, 3 * pure):
         at = spent(parts, Budget(epsilon, 1e-6)).delta_at_epsilon
         assert at is not None
-        # moving epsilon by the discretisation brackets the discretised delta; theirs adds the
-        # 1e-15 of each tail that it cuts, and rounds sums of numbers up to 1
+        # The grid can change dp-accounting's result as much as moving epsilon by 2 grid steps. It
+        # also adds 1e-15 for each tail that it cuts, and rounds sums of numbers up to 1.
         assert theirs.get_delta_for_epsilon(epsilon + 2 * INTERVAL) - 1e-13 <= at
         assert at <= theirs.get_delta_for_epsilon(epsilon) * (1 + 1e-9) + 1e-13
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.4, 0.5, 1.0, 5.0])
 def test_mixture_against_the_expectation_it_stands_for(epsilon: float) -> None:
-    # delta = E max(0, 1 - exp(epsilon - loss)), the loss being +-pure plus N(mu^2/2, mu^2)
+    # delta is E max(0, 1 - exp(epsilon - loss)); the loss is +-pure plus N(mu^2/2, mu^2).
     pure, mu = 0.5, 0.7
     with mpmath.workdps(40):
         heads = mpmath.exp(pure) / (1 + mpmath.exp(pure))
@@ -137,7 +137,7 @@ def test_mixture_against_the_expectation_it_stands_for(epsilon: float) -> None:
             points = [start + step * mu for step in (0, 1, 2, 4, 8, 16, 32)]
             total += probability * mpmath.quad(gain, points)
     at = spent([PurePart(pure, "x"), GaussianPart(mu, 1.0)], Budget(epsilon, 1e-6))
-    # rounded up, by the room of 16 roundings of at most 20 each
+    # The delta is rounded up, to allow for 16 roundings of numbers of at most 20 each.
     assert at.delta_at_epsilon == pytest.approx(float(total), rel=1e-13)
     assert at.delta_at_epsilon is not None
     assert at.delta_at_epsilon >= float(total)
@@ -165,22 +165,22 @@ def test_a_part_that_may_fail_against_dp_accounting(
         result = spent(parts, Budget(1.0, delta))
         assert not result.exact
         assert result.delta == delta
-        # as above: pessimistic by an interval for each distribution
+        # dp-accounting's epsilon is too large, by at most one grid step for each distribution.
         assert -1e-9 <= theirs.get_epsilon_for_delta(delta) - result.epsilon <= 2 * INTERVAL
     for at in (0.05, 0.5, 2.0):
-        found = spent(parts, Budget(at, 0.5)).delta_at_epsilon
-        assert found is not None
-        assert theirs.get_delta_for_epsilon(at + 2 * INTERVAL) - 1e-13 <= found
-        assert found <= theirs.get_delta_for_epsilon(at) * (1 + 1e-9) + 1e-13
-        assert found >= failing
-    # A delta below the chance of failing is met by no epsilon; with no noise nothing is.
+        ours = spent(parts, Budget(at, 0.5)).delta_at_epsilon
+        assert ours is not None
+        assert theirs.get_delta_for_epsilon(at + 2 * INTERVAL) - 1e-13 <= ours
+        assert ours <= theirs.get_delta_for_epsilon(at) * (1 + 1e-9) + 1e-13
+        assert ours >= failing
+    # No epsilon has a delta below the failure probability. Without noise, no epsilon is enough.
     assert spent(parts, Budget(1.0, 0.99 * failing)).epsilon == math.inf
     assert spent([*parts, GaussianPart(1.0, 0.0)], Budget(1.0, 0.5)).epsilon == math.inf
 
 
 def test_failures_add_up_and_zero_of_them_is_pure() -> None:
     twice = spent([ApproximatePart(0.2, 1e-3, "x"), ApproximatePart(0.3, 2e-3, "y")], Budget(9, 0))
-    together = 0.002998  # 1 - 0.999 * 0.998
+    together = 0.002998  # The failure probability is 1 - 0.999 * 0.998.
     assert twice.delta_at_epsilon == pytest.approx(together, rel=1e-12)
     assert twice.delta_at_epsilon is not None
     assert twice.delta_at_epsilon >= together
@@ -209,7 +209,7 @@ def test_one_more_gaussian_part_uses_what_is_left_and_no_more(parts: tuple[Part,
         assert result.epsilon <= budget.epsilon
         assert result.delta_at_epsilon is not None
         assert result.delta_at_epsilon <= budget.delta
-        # Negative control: a millionth more would be too much.
+        # Control: a mu that is larger by a millionth exceeds the privacy budget.
         more = spent((*parts, GaussianPart(mu * (1 + 1e-6), 1.0)), budget)
         assert more.epsilon > budget.epsilon
 
@@ -226,7 +226,7 @@ def test_pure_parts_add() -> None:
     assert result.delta == 0
     assert not result.exact
     assert result.source == "matrix Laplace + Laplace noise"
-    # randomised response at 1.25 is what a pure bound allows at epsilon 1
+    # At epsilon 1, the pure bound of 1.25 has the delta of randomised response with epsilon 1.25.
     p = math.exp(1.25) / (1 + math.exp(1.25))
     assert result.delta_at_epsilon == pytest.approx(p - math.e * (1 - p), rel=1e-12)
     assert spent(parts, Budget(1.3)).delta_at_epsilon == 0
@@ -247,9 +247,9 @@ def test_nothing_costs_nothing_and_no_noise_costs_everything() -> None:
         result = spent([part], budget)
         assert result.epsilon == math.inf
         assert result.delta_at_epsilon == 1.0
-        mixed = spent([part, GaussianPart(1.0, 1.0), PurePart(1.0, "exponential")], budget)
-        assert mixed.epsilon == math.inf
-        assert mixed.delta_at_epsilon == 1.0
+        mix = spent([part, GaussianPart(1.0, 1.0), PurePart(1.0, "exponential")], budget)
+        assert mix.epsilon == math.inf
+        assert mix.delta_at_epsilon == 1.0
 
 
 def test_gaussian_noise_at_delta_zero_has_no_epsilon() -> None:
@@ -267,7 +267,7 @@ def test_mixture_stays_between_its_bounds(log_pure: float, log_mu: float, log_de
     if 1e-4 <= result.epsilon <= 1e6:
         again = spent(parts, Budget(result.epsilon, delta)).delta_at_epsilon
         assert again is not None
-        assert again <= delta * (1 + 1e-12)  # the exponential of a rounded logarithm
+        assert again <= delta * (1 + 1e-12)  # Here delta comes from a rounded logarithm.
 
 
 def test_parts_are_frozen_and_refuse_nonsense() -> None:
@@ -279,13 +279,13 @@ def test_parts_are_frozen_and_refuse_nonsense() -> None:
         GaussianPart(1.0, math.nan)
     with pytest.raises(InvalidSetting, match=r"^scale must be"):
         LaplacePart(1.0, -1.0)
-    with pytest.raises(InvalidSetting, match=r"^epsilon of a part must be"):
+    with pytest.raises(InvalidSetting, match=r"^epsilon of a noise part must be"):
         PurePart(math.nan, "x")
-    with pytest.raises(InvalidSetting, match=r"^epsilon of a part must be"):
+    with pytest.raises(InvalidSetting, match=r"^epsilon of a noise part must be"):
         ApproximatePart(-1.0, 0.1, "x")
-    with pytest.raises(InvalidSetting, match=r"^delta of a part must be"):
+    with pytest.raises(InvalidSetting, match=r"^delta of a noise part must be"):
         ApproximatePart(1.0, 1.0, "x")
-    with pytest.raises(InvalidSetting, match=r"^budget must be above what its other parts cost"):
+    with pytest.raises(InvalidSetting, match=r"^budget must be above the loss of other noise part"):
         greatest_mu_beside([PurePart(2.0, "x")], Budget(1.0, 1e-6))
 
 
@@ -295,7 +295,7 @@ def test_parts_are_frozen_and_refuse_nonsense() -> None:
 def _two_outputs(width: float, top: float) -> privacy_loss_distribution.PrivacyLossDistribution:
     """Return dp-accounting's law of an exponential mechanism on two outputs.
 
-    Their losses are ``top`` and ``top - width``.
+    The losses of the two outputs are ``top`` and ``top - width``.
     """
     likely = -math.expm1(top - width) / -math.expm1(-width)
     upper = {"top": math.log(likely), "low": math.log1p(-likely)}
@@ -311,7 +311,7 @@ def _two_outputs(width: float, top: float) -> privacy_loss_distribution.PrivacyL
 def test_a_range_before_gaussian_noise_is_the_worst_of_dp_accounting(
     width: float, mu: float
 ) -> None:
-    """Over where the range lies, by other code: attained, never exceeded, less than response."""
+    """By other code, delta is the largest over positions of the range, and below response's."""
     gaussian = privacy_loss_distribution.from_gaussian_mechanism(
         1 / mu, value_discretization_interval=INTERVAL
     )
@@ -322,17 +322,17 @@ def test_a_range_before_gaussian_noise_is_the_worst_of_dp_accounting(
     parts = [PurePart(width, "exponential mechanism", width=width), GaussianPart(mu, 1.0)]
     response = [PurePart(width, "a black box"), GaussianPart(mu, 1.0)]
     for epsilon in (0.3, 1.0, 2.5):
-        found = spent(parts, Budget(epsilon, 1e-6)).delta_at_epsilon
-        assert found is not None
-        # theirs is above the truth by at most an interval for each of two laws
+        delta = spent(parts, Budget(epsilon, 1e-6)).delta_at_epsilon
+        assert delta is not None
+        # dp-accounting's epsilon exceeds the truth by at most one grid step for each of two laws.
         below = max(law.get_delta_for_epsilon(epsilon + 2 * INTERVAL) for law in laws)
         above = max(law.get_delta_for_epsilon(epsilon) for law in laws)
-        assert below - 1e-13 <= found
-        # 20 places of the range and 2,048 cells of it: each misses the maximum by little
-        assert found <= above * 1.02 + 1e-13
+        assert below - 1e-13 <= delta
+        # Both searches, at 20 positions and on 2,048 grid cells, come close to the maximum delta.
+        assert delta <= above * 1.02 + 1e-13
         unknown = spent(response, Budget(epsilon, 1e-6)).delta_at_epsilon
         assert unknown is not None
-        assert found < 0.97 * unknown
+        assert delta < 0.97 * unknown
     result = spent(parts, Budget(1.0, 1e-6))
     assert not result.exact
     assert result.epsilon >= max(law.get_epsilon_for_delta(1e-6) for law in laws) - 2 * INTERVAL
@@ -342,7 +342,7 @@ def test_a_range_before_gaussian_noise_is_the_worst_of_dp_accounting(
 @pytest.mark.parametrize("wider", [1.0, 1.4, 1.9])
 @pytest.mark.parametrize("mu", [0.02, 0.3, 2.0])
 def test_the_worst_of_all_cells_of_a_range_is_found(wider: float, mu: float) -> None:
-    """Most cells are left out, and it is the greatest of all of them."""
+    """The result is the maximum over all grid cells, although most cells are skipped."""
     for width, epsilon in ((0.02, 0.1), (0.2, 0.0), (0.2, 1.0), (1.5, 3.0)):
         part = PurePart(width, "x", width=wider * width)
         ends = np.linspace(part.width - width, width, 2049)
@@ -370,19 +370,19 @@ def test_noise_beside_a_range_meets_the_budget_by_dp_accounting(
             yield float(law.get_delta_for_epsilon(at))
 
     assert max(deltas(mu, budget.epsilon + 2 * INTERVAL)) <= budget.delta
-    # negative control: one part in fifty more signal and dp-accounting says no
+    # Control: with 2 % more signal, dp-accounting computes a delta above the claim.
     assert any(one > budget.delta for one in deltas(1.02 * mu, budget.epsilon + 2 * INTERVAL))
 
 
 def test_a_range_that_runs_later_is_granted_what_came_before() -> None:
-    """It may lie where what was released says, so the order of the parts is the order they run."""
+    """A range's position may depend on earlier releases, so parts are in the order they run."""
     choice, noise = PurePart(0.4, "x", width=0.4), GaussianPart(0.3, 1.0)
     first, later, response = (
         spent(parts, Budget(1.0, 1e-6)).epsilon
         for parts in ([choice, noise], [noise, choice], [noise, PurePart(0.4, "x")])
     )
     assert first < later < response
-    # what is known at no delta and with noise of none is what it was
+    # A part whose losses span 0.4 costs epsilon 0.4, alone or beside a Gaussian part without loss.
     assert spent([choice], Budget(1.0, 1e-6)).epsilon == 0.4
     assert spent([choice, GaussianPart(0.0, 1.0)], Budget(1.0, 1e-6)).epsilon == 0.4
 
@@ -394,14 +394,14 @@ def test_a_narrower_range_never_costs_more(
     epsilon: float, wider: float, mu: float, delta: float
 ) -> None:
     noise = GaussianPart(mu, 1.0)
-    found = [
+    epsilons = [
         spent([PurePart(epsilon, "x", width=width), noise], Budget(1.0, delta)).epsilon
         for width in (epsilon, wider * epsilon, 2 * epsilon)
     ]
-    # cells of the range raise delta by their width
-    assert found[0] <= found[1] * (1 + 2e-3) + 1e-12
-    assert found[1] <= found[2] * (1 + 2e-3) + 1e-12
-    assert found[0] >= epsilon_of(delta, mu) * (1 - 1e-9)
+    # Splitting an interval of losses into grid cells raises delta by the width of a cell.
+    assert epsilons[0] <= epsilons[1] * (1 + 2e-3) + 1e-12
+    assert epsilons[1] <= epsilons[2] * (1 + 2e-3) + 1e-12
+    assert epsilons[0] >= epsilon_of(delta, mu) * (1 - 1e-9)
 
 
 def test_laplace_noise_beside_gaussian_noise_counts_by_its_own_law() -> None:
@@ -412,7 +412,7 @@ def test_laplace_noise_beside_gaussian_noise_counts_by_its_own_law() -> None:
             1 / 0.2, value_discretization_interval=INTERVAL
         )
     )
-    found = spent([LaplacePart(0.5, 1.0), GaussianPart(0.2, 1.0)], Budget(1.0, 1e-6))
-    assert found.epsilon == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=1e-3)
+    loss = spent([LaplacePart(0.5, 1.0), GaussianPart(0.2, 1.0)], Budget(1.0, 1e-6))
+    assert loss.epsilon == pytest.approx(theirs.get_epsilon_for_delta(1e-6), rel=1e-3)
     black_box = spent([PurePart(0.5, "x"), GaussianPart(0.2, 1.0)], Budget(1.0, 1e-6))
-    assert found.epsilon < black_box.epsilon
+    assert loss.epsilon < black_box.epsilon

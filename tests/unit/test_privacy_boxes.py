@@ -1,4 +1,4 @@
-"""The exact account of shaped noise on a box, against a search over pairs of rows."""
+"""The exact accounting of shaped noise on a box agrees with a search over pairs of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpviz.accounting.boxes import (
 )
 from dpviz.core.arrays import FloatArray
 
-PUBLISHED = [  # weights, the squared Frobenius value, and what the bound sqrt(2) M would give
+PUBLISHED = [  # Each row: weights, squared Frobenius value and value of the bound sqrt(2) M.
     ((1, 1, 1), 16, 18),
     ((1, 1, 1, 1), 32, 32),
     ((5, 1, 1, 1), 120, 128),
@@ -31,10 +31,10 @@ PUBLISHED = [  # weights, the squared Frobenius value, and what the bound sqrt(2
 
 
 def norms_of_pair(weights: FloatArray, v: FloatArray, w: FloatArray) -> tuple[float, float]:
-    """Return both norms from the singular values of the matrix itself."""
+    """Return both norms of the matrix from its singular values."""
     root = np.sqrt(weights)
-    moved = root[:, None] * (np.outer(v, v) - np.outer(w, w)) * root
-    values = np.linalg.svd(moved, compute_uv=False)
+    change = root[:, None] * (np.outer(v, v) - np.outer(w, w)) * root
+    values = np.linalg.svd(change, compute_uv=False)
     return float(np.linalg.norm(values)), float(values.sum())
 
 
@@ -60,21 +60,21 @@ def searched(weights: FloatArray, which: int, seed: int, starts: int = 40) -> fl
         start = rng.uniform(-1, 1, 2 * d)
         if rng.random() < 0.5:
             start = np.sign(start)
-        found = optimize.minimize(minus_square, start, jac=True, bounds=[(-1, 1)] * (2 * d))
-        best = max(best, norms_of_pair(weights, found.x[:d], found.x[d:])[which])
+        optimum = optimize.minimize(minus_square, start, jac=True, bounds=[(-1, 1)] * (2 * d))
+        best = max(best, norms_of_pair(weights, optimum.x[:d], optimum.x[d:])[which])
     return best
 
 
 @pytest.mark.parametrize(("weights", "square", "bound"), PUBLISHED)
 def test_the_published_values(weights: tuple[float, ...], square: float, bound: float) -> None:
-    found = frobenius_reach(np.array(weights, dtype=float))
-    assert found.value**2 == pytest.approx(square, rel=1e-11)
-    assert found.attained
+    reach = frobenius_reach(np.array(weights, dtype=float))
+    assert reach.value**2 == pytest.approx(square, rel=1e-11)
+    assert reach.attained
     assert 2 * sum(weights) ** 2 == bound
 
 
 def test_odd_cubes() -> None:
-    assert nuclear_reach(np.ones(3)).value == pytest.approx(4 * math.sqrt(2))  # 5.66, not 6
+    assert nuclear_reach(np.ones(3)).value == pytest.approx(4 * math.sqrt(2))
     for d in (3, 5, 9):
         short = math.sqrt(1 - 1 / d**2)
         assert frobenius_reach(np.ones(d)).value == pytest.approx(math.sqrt(2) * d * short)
@@ -86,27 +86,27 @@ def test_odd_cubes() -> None:
 def test_no_pair_lies_above_the_account_and_one_lies_at_it(seed: int, which: int) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 8))
-    weights = rng.gamma(0.4, size=d) + 1e-3  # widely spread: some are dominated by one weight
-    found = (frobenius_reach, nuclear_reach)[which](weights)
+    weights = rng.gamma(0.4, size=d) + 1e-3  # Sometimes one weight dominates.
+    reach = (frobenius_reach, nuclear_reach)[which](weights)
     best = searched(weights, which, seed)
-    assert best <= found.value * (1 + 1e-12)
-    assert best >= found.value * (1 - 1e-6)  # a search this long gets there
-    pair = norms_of_pair(weights, np.ones(d), found.row)[which]
-    assert pair == pytest.approx(found.reached, rel=1e-9)
-    assert found.attained
+    assert best <= reach.value * (1 + 1e-12)
+    assert best >= reach.value * (1 - 1e-6)  # This long search attains the bound.
+    pair = norms_of_pair(weights, np.ones(d), reach.row)[which]
+    assert pair == pytest.approx(reach.reached, rel=1e-9)
+    assert reach.attained
 
 
 @pytest.mark.parametrize("weights", [(50.0, 1, 1), (100.0, 3, 2, 2), (9.0, 1.0), (8.0, 1.1)])
 def test_a_weight_that_dominates_has_its_row_inside_the_box(weights: tuple[float, ...]) -> None:
     p = np.array(weights)
-    found = frobenius_reach(p)
-    assert 0 < -found.row[0] < 1
-    assert (found.row[1:] == 1).all()
+    reach = frobenius_reach(p)
+    assert 0 < -reach.row[0] < 1
+    assert (reach.row[1:] == 1).all()
     corners = max(
         frobenius_of(p, np.array(u)) for u in itertools.product((-1.0, 1.0), repeat=len(p))
     )
-    assert found.value > corners
-    assert searched(p, 0, 0) == pytest.approx(found.value, rel=1e-7)
+    assert reach.value > corners
+    assert searched(p, 0, 0) == pytest.approx(reach.value, rel=1e-7)
 
 
 @given(
@@ -116,21 +116,21 @@ def test_the_least_imbalance_is_the_least_of_all_signs(numbers: list[float]) -> 
     weights = np.array(numbers)
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=len(weights))))
     least = float(np.abs(signs @ weights).min())
-    found = least_imbalance(weights)
-    assert found.least <= least + 1e-15
-    assert found.least >= least - 1e-11 * weights.sum()
-    assert abs(float(found.signs @ weights)) == pytest.approx(found.reached)
-    assert found.reached == pytest.approx(least, abs=1e-11 * weights.sum())
+    imbalance = least_imbalance(weights)
+    assert imbalance.least <= least + 1e-15
+    assert imbalance.least >= least - 1e-11 * weights.sum()
+    assert abs(float(imbalance.signs @ weights)) == pytest.approx(imbalance.reached)
+    assert imbalance.reached == pytest.approx(least, abs=1e-11 * weights.sum())
 
 
 def test_weights_too_many_to_enumerate_have_a_certificate() -> None:
     weights = np.random.default_rng(0).uniform(1, 2, 300)
-    found = least_imbalance(weights)
-    assert 0 <= found.least <= found.reached
+    imbalance = least_imbalance(weights)
+    assert 0 <= imbalance.least <= imbalance.reached
     reach = frobenius_reach(weights)
     assert reach.attained
     assert reach.value <= math.sqrt(2) * weights.sum() * (1 + 1e-12)
-    # two kinds of weights: exact however many
+    # If the weights have only two distinct values, an exact answer exists for any number of each.
     share = np.array([0.31] + 200 * [0.69 / 200])
     least = min(abs(0.31 - 0.69 / 200 * (200 - 2 * i)) for i in range(201))
     assert least_imbalance(share).least == pytest.approx(least, abs=1e-10)

@@ -1,4 +1,4 @@
-"""The privacy card of a release, and what `dpviz release verify` finds."""
+"""The privacy card of a release, and the faults that `dpviz release verify` finds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _released(folder: Path, times: int = 1) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two releases of one ledger, and the card of the second."""
+    """A folder with two releases of one ledger, and the card of the second release."""
     folder = tmp_path_factory.mktemp("made")
     release, ledger = _released(folder, times=2)
     words = [f"--{name}={value}" for name, value in SAID.items()]
@@ -67,11 +67,11 @@ def _problems(folder: Path) -> list[str]:
 
 
 def _changed(path: Path, *where: str | int, value: Any) -> None:
-    found = place = json.loads(path.read_text())
+    content = place = json.loads(path.read_text())
     for key in where[:-1]:
         place = place[key]
     place[where[-1]] = value
-    path.write_text(json.dumps(found))
+    path.write_text(json.dumps(content))
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def test_a_release_that_was_changed_is_one_sentence(
     folder: Path, where: tuple[str | int, ...], value: Any
 ) -> None:
     _changed(folder / "release-2.json", *where, value=value)
-    said = "release-2.json is not a release of this version of dpviz."
+    message = "release-2.json is not a release of this version of dpviz."
     with pytest.raises(DpvizError) as caught:
         dpviz.card(folder / "release-2.json")
-    assert str(caught.value) == said
+    assert str(caught.value) == message
     wrong = _problems(folder)
-    assert said in wrong or any("was changed: it is not the file" in one for one in wrong)
+    assert message in wrong or any("was changed: it is not the file" in one for one in wrong)
 
 
 def test_a_card_whose_assumptions_are_none_differs(folder: Path) -> None:
@@ -109,7 +109,9 @@ def test_a_card_fits_its_release_and_its_ledger(
     assert "fit together" in capsys.readouterr().out
     files[1] = str(made / "release-1.json")
     assert main(["release", "verify", *files]) == 1
-    assert "release-1.json is not the file that card.json is about" in capsys.readouterr().out
+    assert (
+        "release-1.json differs from the file that card.json describes" in capsys.readouterr().out
+    )
 
 
 def test_a_card_says_what_the_release_proves(made: Path) -> None:
@@ -127,34 +129,36 @@ def test_a_card_says_what_the_release_proves(made: Path) -> None:
         "protected": "row", "rows": 1, "person": None, "neighbours": "replace"
     }  # fmt: skip
     what = [one["what"] for one in card["assumptions"]]
-    assumed = len(release["assumed_public"])
-    assert what[:assumed] == release["assumed_public"]
-    # what the officer confirms stands there with its numbers
+    count = len(release["assumed_public"])
+    assert what[:count] == release["assumed_public"]
+    # The card lists, with their numbers, the points that the privacy officer must confirm.
     schema = Schema.read(SCHEMA)
     first = schema.used[0]
     low, high, typical = (numeral(x, 6) for x in (first.low, first.high, first.stand_in))
-    limits, stand_in, center, bound, digest = what[assumed:]
+    limits, stand_in, center, bound, digest = what[count:]
     assert limits.startswith(f"limits: {first.name} {low} to {high}, ")
-    assert stand_in.startswith(f"typical values, which stand for missing cells: {first.name} ")
+    assert stand_in.startswith(f"typical values, which replace missing cells: {first.name} ")
     assert center.startswith(f"centre: {first.name} {typical}, ")
-    assert (bound, digest) == ("row bound: 60", f"schema digest: {schema.digest}")
+    assert (bound, digest) == ("row-norm bound: 60", f"schema digest: {schema.digest}")
     assert all(escape(one) in (made / "card.html").read_text(encoding="utf-8") for one in what)
     assert card["unconfirmed"] == list(range(1, len(card["assumptions"]) + 1))
     assert {name: card[name] for name in SAID} == SAID
 
 
 def test_a_card_says_first_what_all_releases_of_its_ledger_are_together(tmp_path: Path) -> None:
-    """The tenth release at epsilon 1 said 3 in large, and 99.6 in a row of a table."""
+    """A card starts with the risk of all releases of its ledger together, not the last alone."""
     ledger, out = tmp_path / "mine.jsonl", tmp_path / "out.json"
     dpviz.ledger(ledger, limit=(10, 1e-4))
-    asked = {"schema": SCHEMA, "ledger": ledger, "row_bound": 60, "epsilon": 1.0, "delta": 1e-7}
+    options = {"schema": SCHEMA, "ledger": ledger, "row_bound": 60, "epsilon": 1.0, "delta": 1e-7}
     for number in range(1, 11):
-        dpviz.release(TABLE, out=out if number == 10 else None, **asked)
+        dpviz.release(TABLE, out=out if number == 10 else None, **options)
     card = dpviz.card(out, ledger=ledger)
-    said = "By all 10 releases of this ledger together: a suspicion that is right 1 time in 100 may"
-    assert card.summary().startswith(said)
+    message = (
+        "After all 10 releases of this ledger together: a suspicion that is right 1 time in 100 may"
+    )
+    assert card.summary().startswith(message)
     (large,) = re.findall("<strong>(.*?)</strong>", card.to_html())
-    assert large.startswith(said)
+    assert large.startswith(message)
     assert "at most 100 times in 100" in large
     assert "Hardly protection" in card.to_html()
     assert "stamp look" in card.to_html()
@@ -164,7 +168,10 @@ def test_a_card_says_first_what_all_releases_of_its_ledger_are_together(tmp_path
     ("harm", "said"),
     [
         (lambda f: _changed(f / "release-2.json", "k", value=1), "is not the file that"),
-        (lambda f: _changed(f / "card.json", "claim", "epsilon", value=0.1), "than its release"),
+        (
+            lambda f: _changed(f / "card.json", "claim", "epsilon", value=0.1),
+            "contradicts its release",
+        ),
         (lambda f: _changed(f / "card.json", "unit", "protected", value="person"), "unit"),
         (lambda f: _changed(f / "card.json", "use", "recovery", value=1.0), "use"),
         (lambda f: _changed(f / "card.json", "assumptions", 0, "what", value=""), "assumptions"),
@@ -173,9 +180,12 @@ def test_a_card_says_first_what_all_releases_of_its_ledger_are_together(tmp_path
         (lambda f: _changed(f / "card.json", "kinds", value={}), "kinds"),
         (lambda f: _changed(f / "card.json", "ledger", "number", value=1), "number"),
         (lambda f: _changed(f / "card.json", "ledger", "limit", "epsilon", value=9), "limit"),
-        (lambda f: _changed(f / "card.json", "ledger", value=None), "names no ledger"),
+        (
+            lambda f: _changed(f / "card.json", "ledger", value=None),
+            "does not refer to this ledger",
+        ),
         (lambda f: _changed(f / "card.json", "status", value="PLAN"), "is a PLAN: nothing was"),
-        (lambda f: _cut(f / "mine.jsonl"), "it was cut"),
+        (lambda f: _cut(f / "mine.jsonl"), "it was truncated"),
         (lambda f: _other_ledger(f), "another ledger"),
     ],
 )
@@ -202,8 +212,8 @@ def _other_ledger(folder: Path) -> None:
 def test_somebody_confirms_what_is_assumed(made: Path, tmp_path: Path) -> None:
     sources = tmp_path / "sources.json"
     sources.write_text(json.dumps({"1": ["the yearly report", "A. Example"]}))
-    for given in (sources, {1: ("the yearly report", "A. Example")}):
-        card = dpviz.card(made / "release-2.json", sources=given).data()
+    for source_map in (sources, {1: ("the yearly report", "A. Example")}):
+        card = dpviz.card(made / "release-2.json", sources=source_map).data()
         assert card["assumptions"][0]["confirmed_by"] == "A. Example"
         assert 1 not in card["unconfirmed"]
     for wrong in ({0: ("a", "b")}, {99: ("a", "b")}, {1: "a"}, {1: ("two\nlines", "b")}):
@@ -220,30 +230,30 @@ def test_somebody_confirms_what_is_assumed(made: Path, tmp_path: Path) -> None:
 def test_counts_of_cells_are_in_the_copy_for_the_file_alone(made: Path, tmp_path: Path) -> None:
     release, ledger = made / "release-2.json", made / "mine.jsonl"
     public = dpviz.card(release, ledger=ledger)
-    kept = dpviz.card(release, ledger=ledger, table=TABLE, schema=SCHEMA)
+    card = dpviz.card(release, ledger=ledger, table=TABLE, schema=SCHEMA)
     assert public.data()["withheld"] == list(WITHHELD)
     assert not set(WITHHELD) & set(public.data())
-    assert kept.data()["data"]["rows"] == 120
-    cells = kept.data()["data"]
+    assert card.data()["data"]["rows"] == 120
+    cells = card.data()["data"]
     assert sum(cells["filled_by_column"].values()) == cells["cells_filled"] > 0
     assert "filled_by_column" not in json.dumps(public.data())
-    assert "file copy only" in kept.to_html()
+    assert "file copy only" in card.to_html()
     assert "file copy only" not in public.to_html()
     with pytest.raises(DpvizError, match="both the table and its schema"):
         dpviz.card(release, table=TABLE)
     other = tmp_path / "other.csv"
     other.write_text(TABLE.read_text() + "1,1,1,1,1\n")
-    with pytest.raises(DpvizError, match=r"mine\.jsonl is about another table than this one"):
+    with pytest.raises(DpvizError, match=r"mine\.jsonl is about a different table"):
         dpviz.card(release, ledger=ledger, table=other, schema=SCHEMA)
     schema = Schema.read(SCHEMA)
-    with pytest.raises(DpvizError, match="under another schema"):
+    with pytest.raises(DpvizError, match="with a different schema"):
         dpviz.card(release, table=TABLE, schema=Schema(schema.columns[:-1]))
 
 
 def test_a_card_of_another_ledger_is_not_made(made: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.jsonl"
     dpviz.ledger(other, limit=(3, 1e-5))
-    with pytest.raises(DpvizError, match=r"other\.jsonl did not pay for this release"):
+    with pytest.raises(DpvizError, match=r"other\.jsonl has no record of this release"):
         dpviz.card(made / "release-2.json", ledger=other)
 
 
@@ -253,8 +263,8 @@ def test_the_page_shows_nothing_as_markup_and_what_is_open(made: Path) -> None:
     assert (made / "card.html").read_text(encoding="utf-8") == page
     assert escape(SAID["title"]) in page
     assert "<pears>" not in page
-    assert page.count("? not said") == 2 * len(card["assumptions"]) + 1  # by whom
-    assert "? Protects one ROW." in page
+    assert page.count("? not said") == 2 * len(card["assumptions"]) + 1
+    assert "? This release protects one ROW." in page
     assert "<script" not in page
     high = card | {"ledger": card["ledger"] | {"suspicions": suspicions(9.5)}}
     assert "Hardly protection" in to_html(high)

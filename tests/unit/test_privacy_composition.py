@@ -1,4 +1,4 @@
-"""Composed losses, zCDP and Renyi accounts, against dp-accounting and closed forms."""
+"""Composed losses, zCDP and Renyi accounting agree with dp-accounting and closed forms."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_laplace_and_a_gaussian_part_compose_as_dp_accounting_says() -> None:
 
 
 def test_repeated_randomised_response_is_a_binomial() -> None:
-    """k losses of +e or -e: delta is a sum over how many were +e, to be seen term by term."""
+    """For k losses of +e or -e, delta is a sum over the number of +e, computed term by term."""
     e, k, at = 0.4, 12, 1.1
     p = 1 / (1 + math.exp(-e))
     exact = sum(
@@ -67,11 +67,11 @@ def test_repeated_randomised_response_is_a_binomial() -> None:
 
 def test_laplace_noise_in_many_coordinates_is_never_worse_than_in_one() -> None:
     whole = composed([LaplacePart(1.0, 1.0)])
-    for split in ((0.5, 0.5), (0.8, 0.2), (0.25,) * 4):  # all on one grid
+    for split in ((0.5, 0.5), (0.8, 0.2), (0.25,) * 4):  # All shares lie on one grid of losses.
         parts = [LaplacePart(share, 1.0) for share in split]
         for at in np.linspace(0.0, 1.0, 11):
             assert composed(parts).delta(float(at)) <= whole.delta(float(at)) + 3e-12
-    # the negative control: one coordinate that moves a little further is worse
+    # Control: a sensitivity that is 5 % larger gives a larger delta.
     assert composed([LaplacePart(1.05, 1.0)]).delta(0.5) > whole.delta(0.5) * 1.01
 
 
@@ -103,14 +103,14 @@ def test_composition_lies_between_one_release_and_basic(
     parts = [PurePart(epsilon, "x") for epsilon in epsilons]
     basic = releases * sum(epsilons)
     composite = composition_of(parts, releases).epsilon(delta)
-    # losses are rounded up to the grid: one step a part and release
+    # Privacy losses are rounded up to a grid, so allow one grid step for each part and release.
     step = max(epsilons) / max(1, int(2**17 * max(epsilons) / (2 * releases * sum(epsilons))))
     assert composite <= basic + releases * len(parts) * min(step, max(epsilons))
     assert composite >= composition_of(parts).epsilon(delta) * (1 - 1e-9) - 1e-9
 
 
 def test_zcdp_to_epsilon_against_dp_accounting() -> None:
-    # theory: 3.19 where the exact Gaussian profile gives 2.94
+    # The zCDP theory gives epsilon 3.19, and the exact Gaussian profile gives epsilon 2.94.
     assert epsilon_of_rho(0.25, 1e-5) == pytest.approx(3.19, abs=0.005)
     assert epsilon_of(1e-5, math.sqrt(0.5)) == pytest.approx(2.94, abs=0.005)
     for rho in (1e-4, 0.02, 0.5, 3.0):
@@ -140,27 +140,27 @@ def test_rho_bounds_the_renyi_divergence_at_every_order(epsilon: float) -> None:
         (rho_of_pure(epsilon), renyi_of_pure),
     ):
         ratios = np.array([divergence(epsilon, float(order)) / order for order in orders])
-        # 1e-12/(order - 1) is what rounding leaves of a divergence
+        # Allow 1e-12/(order - 1) for the rounding error of a Renyi divergence.
         assert (ratios <= rho * (1 + 1e-9) + 1e-12 / (orders - 1)).all()
-        assert ratios[0] > 0.99 * rho  # attained at order 1: a smaller rho would be false
+        assert ratios[0] > 0.99 * rho  # No smaller rho is valid at order 1.
 
 
 def test_renyi_of_laplace_as_dp_accounting_has_it() -> None:
     accountant = rdp.RdpAccountant(orders=[2, 4, 16])
     accountant.compose(dp_accounting.LaplaceDpEvent(1 / 0.7))
-    found = [renyi_of([LaplacePart(0.7, 1.0)], order) for order in (2, 4, 16)]
-    assert found == pytest.approx(list(accountant._rdp), rel=1e-9)
+    values = [renyi_of([LaplacePart(0.7, 1.0)], order) for order in (2, 4, 16)]
+    assert values == pytest.approx(list(accountant._rdp), rel=1e-9)
 
 
 def _range_pair(width: float, top: float) -> tuple[float, float]:
-    """Return P(loss = top) and Q of the same, for losses top and top - width."""
+    """Return P and Q of the output with loss top, for losses top and top - width."""
     share = (math.exp(width - top) - 1) / (math.exp(width - top) - math.exp(-top))
     return share, share * math.exp(-top)
 
 
 @pytest.mark.parametrize("width", [0.1, 1.0, 3.0])
 def test_a_bounded_range_is_an_eighth_of_its_square(width: float) -> None:
-    """Every two-point loss of that range has a divergence of at most order width^2/8."""
+    """Every two-point loss with this range has a divergence of at most order width^2/8."""
     rho = rho_of_range(width)
     assert rho <= width**2 / 8
     closest = 0.0
@@ -173,16 +173,16 @@ def test_a_bounded_range_is_an_eighth_of_its_square(width: float) -> None:
             ratio = divergence / (order - 1) / order
             assert ratio <= rho * (1 + 1e-6)
             closest = max(closest, ratio / rho)
-    assert closest > 0.85  # half of it would be refuted here
-    pure, ranged = PurePart(width, "x"), PurePart(width, "x", width=width)
-    assert rho_of([ranged]) == rho < rho_of([pure])
-    assert renyi_of([ranged], 2.0) <= renyi_of([pure], 2.0)
+    assert closest > 0.85  # Half of this rho would not be valid.
+    pure, by_range = PurePart(width, "x"), PurePart(width, "x", width=width)
+    assert rho_of([by_range]) == rho < rho_of([pure])
+    assert renyi_of([by_range], 2.0) <= renyi_of([pure], 2.0)
 
 
 def test_gdp_of_a_pure_bound_touches_its_trade_off_function() -> None:
     mu = gdp_of([PurePart(1.0, "x")])
     assert mu is not None
-    # the fixed point of Gaussian noise is Phi(-mu/2), that of pure privacy 1/(1 + e)
+    # The trade-off curve's fixed point: Phi(-mu/2) for a Gaussian, 1/(1 + e) for pure privacy.
     assert 0.5 * math.erfc(mu / 2 / math.sqrt(2)) == pytest.approx(1 / (1 + math.e), rel=1e-12)
     for epsilon in np.linspace(0.0, 1.0, 21):
         pure = max(0.0, (math.e - math.exp(epsilon)) / (1 + math.e))
@@ -192,18 +192,18 @@ def test_gdp_of_a_pure_bound_touches_its_trade_off_function() -> None:
 
 @pytest.mark.parametrize("width", [0.05, 0.7, 3.0, 12.0])
 def test_gdp_of_a_bounded_range_lies_below_it_wherever_it_lies(width: float) -> None:
-    """Gaussian noise of that mu gives at least the delta of each law on two ends, and no less."""
+    """Gaussian noise of this mu has at least each two-point law's delta, and attains one."""
     mu = gdp_of([PurePart(width, "x", width=width)])
     assert mu is not None
     assert mu < gdp_of([PurePart(width, "x")])  # type: ignore[operator]
-    touched = 0.0
+    touch = 0.0
     for top in np.linspace(0.01, 0.99, 99) * width:
         p, q = _range_pair(width, float(top))
-        # the corner of its trade-off: false alarm q, miss 1 - p
+        # The trade-off curve of the two-point law has a corner: false alarms q, misses 1 - p.
         miss = float(trade_off(q, mu))
         assert miss <= (1 - p) * (1 + 1e-9)
-        touched = max(touched, miss / (1 - p))
-    assert touched > 1 - 1e-9
+        touch = max(touch, miss / (1 - p))
+    assert touch > 1 - 1e-9
 
 
 def test_too_many_releases_are_refused() -> None:

@@ -26,14 +26,14 @@ def apart(scale: float) -> float:
     """Return the total variation between discrete and rounded Gaussian noise, by direct sums."""
     with mpmath.workdps(50):
         s = mpmath.mpf(scale)
-        far = int(30 * scale) + 2  # what lies beyond is below 1e-190
+        far = int(30 * scale) + 2  # Terms beyond this add less than 1e-190.
         weights = [mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * s * s)) for k in range(far)]
         total = 2 * mpmath.fsum(weights[1:]) + weights[0]
         tails = [
             mpmath.erfc((mpmath.mpf(2 * k + 1) / 2) / (s * mpmath.sqrt(2))) / 2 for k in range(far)
         ]
-        rounded = [1 - 2 * tails[0]] + [tails[k - 1] - tails[k] for k in range(1, far)]
-        gaps = [abs(w / total - r) for w, r in zip(weights, rounded, strict=True)]
+        masses = [1 - 2 * tails[0]] + [tails[k - 1] - tails[k] for k in range(1, far)]
+        gaps = [abs(w / total - r) for w, r in zip(weights, masses, strict=True)]
         return float((2 * mpmath.fsum(gaps[1:]) + gaps[0]) / 2)
 
 
@@ -41,15 +41,15 @@ def apart(scale: float) -> float:
 def test_the_constant_holds_and_could_hardly_be_smaller(scale: float) -> None:
     true = apart(scale)
     assert true <= rounding_distance(scale)
-    # the leading term is 4 phi(1)/48 = .020164: nothing smaller would do
+    # The leading term of the distance is 4 phi(1)/48 = .020164, so no smaller constant is valid.
     assert rounding_distance(scale) <= (1.02 if scale >= 8 else 1.65) * true
-    # negative control: a hundredth below the leading term is false from s = 8 on
+    # Control: from scale 8 on, a constant 1 % below the leading term is not a valid bound.
     if scale >= 8:
         assert true > 0.99 * 0.0201643 / scale**2
 
 
 def test_the_numbers_of_the_proof() -> None:
-    """Each step by quadrature or high precision, so that a slip of the pen shows."""
+    """Each step of the proof holds by quadrature or high precision, to detect slips."""
     phi = mpmath.npdf
     assert mpmath.quad(lambda v: (mpmath.mpf(1) / 2 - abs(v)) ** 2 / 2, [-0.5, 0, 0.5]) * 24 == (
         pytest.approx(1)
@@ -57,21 +57,21 @@ def test_the_numbers_of_the_proof() -> None:
     second = mpmath.quad(lambda u: abs(u * u - 1) * phi(u), [-mpmath.inf, -1, 1, mpmath.inf])
     assert float(second) == pytest.approx(float(4 * phi(1)), rel=1e-12)
     assert 4 * phi(1) / 48 <= 0.0201643
-    # the variation of |f''|' for s = 1, from a fine grid and by the closed form
+    # For scale 1, compute the total variation of |f''|' from a fine grid and by the exact formula.
     u = np.linspace(-12, 12, 2_400_001)
     g = (3 * u - u**3) * np.exp(-u * u / 2) / math.sqrt(2 * math.pi)
-    turned = np.where(np.abs(u) < 1, -g, g)
-    grid = float(np.abs(np.diff(turned)).sum())
+    rotation = np.where(np.abs(u) < 1, -g, g)
+    grid = float(np.abs(np.diff(rotation)).sum())
     a, b = math.sqrt(3 - math.sqrt(6)), math.sqrt(3 + math.sqrt(6))
     extreme = [abs((3 * x - x**3) * float(phi(x))) for x in (a, b)]
-    closed = 4 * sum(extreme) + 8 * float(phi(1))
-    assert grid == pytest.approx(closed, rel=1e-4)
-    assert closed <= 4.737
+    closed_form = 4 * sum(extreme) + 8 * float(phi(1))
+    assert grid == pytest.approx(closed_form, rel=1e-4)
+    assert closed_form <= 4.737
     assert 4.737 / 16 / 48 <= 0.00617
-    # what is left for the normaliser
+    # The difference between both constants also covers the error of the normalising constant.
     for s in (1.0, 1.5, 3.0):
         assert (0.02017 - 0.0201643) / s**2 > 1.001 * math.exp(-2 * math.pi**2 * s * s)
-    # Poisson: the sum of the density over whole numbers
+    # Poisson's summation formula gives the sum of the normal density over all whole numbers.
     s = mpmath.mpf("1.2")
     total = mpmath.nsum(lambda k: mpmath.npdf(k, 0, s), [-mpmath.inf, mpmath.inf])
     dual = 1 + 2 * mpmath.nsum(
@@ -85,7 +85,7 @@ def test_the_numbers_of_the_proof() -> None:
     [(2.0, (1,)), (3.0, (1, 1)), (4.0, (2, 1, 1)), (6.0, (3, 2)), (9.0, (4,))],
 )
 def test_delta_of_discrete_noise_is_below_the_theorem(scale: float, moves: tuple[int, ...]) -> None:
-    """dp-accounting's discrete Gaussian, one coordinate after the other, at small scales."""
+    """At small scales dp-accounting's discrete Gaussian, by coordinates, is below the theorem."""
     interval = 1e-4
     law = None
     for move in moves:
@@ -97,12 +97,12 @@ def test_delta_of_discrete_noise_is_below_the_theorem(scale: float, moves: tuple
     mu = math.sqrt(sum(move * move for move in moves)) / scale
     beyond = False
     for epsilon in (0.1, 0.3, 0.6, 1.0, 1.7, 2.5):
-        # theirs is pessimistic by at most an interval a coordinate
+        # dp-accounting's epsilon exceeds the truth by at most one grid step for each coordinate.
         theirs = law.get_delta_for_epsilon(epsilon + len(moves) * interval)
         exact = delta_of(epsilon, mu)
         assert theirs <= exact + math.exp(log_excess(epsilon, scale, len(moves)))
         beyond |= theirs > exact * (1 + 1e-6)
-    # negative control: without the correction the continuous profile is false somewhere
+    # Control: without the correction for discrete noise, the continuous profile is wrong somewhere.
     assert beyond
 
 
@@ -120,10 +120,10 @@ def test_the_scale_meets_the_budget_and_is_the_exact_gaussians() -> None:
         assert whole <= delta
         assert scale < sensitivity / mu_of(budget) * (1 + 1e-4)
         assert scale < 0.95 * sensitivity / math.sqrt(2 * rho_meeting(epsilon, delta))
-        proved = proved_epsilon(budget, scale, sensitivity, entries)
-        assert proved is not None
-        assert epsilon * (1 - 1e-4) < proved <= epsilon
-        # negative control: a thousandth less noise is not proved
+        bound = proved_epsilon(budget, scale, sensitivity, entries)
+        assert bound is not None
+        assert epsilon * (1 - 1e-4) < bound <= epsilon
+        # Control: the claim is not proved for 0.1 % less noise.
         assert proved_epsilon(budget, 0.999 * scale, sensitivity, entries) is None
 
 
@@ -136,7 +136,7 @@ def test_at_the_release_of_digits_the_correction_is_nothing() -> None:
 def test_where_the_correction_is_large_nothing_is_proved() -> None:
     assert least_scale(Budget(60.0, 1e-6), 99 << 40, 1891) is None
     assert least_scale(Budget(1.0, 1e-12), 99 << 8, 1891) is None
-    assert least_scale(Budget(1e4, 0.1), 3, 1) is None  # a scale below 1
+    assert least_scale(Budget(1e4, 0.1), 3, 1) is None  # The noise scale would be below 1.
     assert proved_epsilon(Budget(1.0, 1e-6), 0.5, 1, 1) is None
     assert proved_epsilon(Budget(60.0, 1e-6), 1e14, 99 << 40, 1891) is None
     with pytest.raises(InvalidSetting, match="at least 1"):

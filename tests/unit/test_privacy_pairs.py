@@ -1,4 +1,4 @@
-"""The profiles of a replaced row, by other integrals, by draws, and against every other pair."""
+"""Profiles of a replaced row agree with other integrals and samples; no other pair is worse."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ ZERO_OUT, REPLACE = Relation.ZERO_OUT, Relation.REPLACE
 
 
 def at(pair: Callable[[Any, float, tuple[float, ...]], FloatArray], *given: float) -> float:
-    """Return the profile of a pair at one epsilon, the last number given."""
+    """Return the profile of a pair at one epsilon, which is the last argument."""
     return float(pair(given[0], given[1], (given[2],))[0])
 
 
 def by_bartlett(nu: float, h: float, epsilon: float) -> tuple[float, float]:
     """Return delta and the best event's probability from Bartlett's factors of B ~ W_2(nu + 1).
 
-    B = [[A, Z sqrt A], [., Z^2 + V]]: the event is V (1 + k A/h) < A - Z^2 +- h, integrated over
-    A and Z by Gauss and Legendre.
+    With B = [[A, Z sqrt A], [., Z^2 + V]] the event is V (1 + k A/h) < A - Z^2 +- h, integrated
+    over A and Z by Gauss and Legendre.
     """
     p = nu / 2 - 1
     nodes, weights = np.polynomial.legendre.leggauss(400)
@@ -56,22 +56,22 @@ def by_bartlett(nu: float, h: float, epsilon: float) -> tuple[float, float]:
 )
 def test_the_wishart_pair_by_another_integral(nu: float, scale: float, epsilon: float) -> None:
     truth, event = by_bartlett(nu, 1 / scale, epsilon)
-    found = at(wishart_pair, nu, scale, epsilon)
-    assert truth <= found <= truth + 1e-10 * event
-    # negative control: two degrees of freedom more or less would show
+    delta = at(wishart_pair, nu, scale, epsilon)
+    assert truth <= delta <= truth + 1e-10 * event
+    # Control: the test detects noise with two degrees of freedom more or fewer.
     assert at(wishart_pair, nu + 2, scale, epsilon) < truth * (1 - 1e-4)
 
 
 def loss_of_shift(d: int, nu: float, shift: FloatArray, draws: int, seed: int) -> FloatArray:
-    """Return draws of ln f(W + shift - shift)/f(W + shift) where W + shift is the release.
+    """Sample ln f(W + shift - shift)/f(W + shift), with W + shift the release.
 
-    In dimension d, from the densities as they are: it knows nothing of the 2 x 2 reduction.
+    The function uses the densities in dimension d directly, without the 2 x 2 reduction.
     """
     k = nu + d - 1
     W = stats.wishart(k, np.eye(d)).rvs(draws, random_state=np.random.default_rng(seed))
-    moved = W + shift
-    sign, log_det = np.linalg.slogdet(moved)
-    inside = (np.linalg.eigvalsh(moved) > 0).all(axis=1)
+    sum_of = W + shift
+    sign, log_det = np.linalg.slogdet(sum_of)
+    inside = (np.linalg.eigvalsh(sum_of) > 0).all(axis=1)
     ratio = (k - d - 1) / 2 * (np.linalg.slogdet(W)[1] - log_det) + np.trace(shift) / 2
     return np.where(inside & (sign > 0), ratio, np.inf)
 
@@ -90,9 +90,9 @@ def test_the_wishart_pair_by_draws_in_any_dimension(d: int, nu: float) -> None:
     loss = loss_of_shift(d, nu, shift, 200_000, 7)
     for epsilon in (0.1, 0.5):
         mean, error = hockey_stick(loss, epsilon)
-        # six standard errors: about one false alarm in a billion
+        # Allow six standard errors: a false alarm has a chance of about one in a billion.
         assert mean == pytest.approx(at(wishart_pair, nu, 1.0, epsilon), abs=6 * error)
-        # negative control: the degrees of freedom of the plain block, one more
+        # Control: the test detects one more degree of freedom, the number for the plain block.
         assert abs(mean - at(wishart_pair, nu + 1, 1.0, epsilon)) > 6 * error
 
 
@@ -106,7 +106,7 @@ def grid_profile(nu: float, h: float, s: float, t: float, epsilon: float) -> flo
     a, of_a = on(*(stats.chi2.ppf(1e-9, nu + 1), stats.chi2.isf(1e-9, nu + 1)))
     v, of_v = on(*(stats.chi2.ppf(1e-9, nu), stats.chi2.isf(1e-9, nu)))
     z, of_z = on(0, 6)
-    of_z = 2 * of_z  # even in z
+    of_z = 2 * of_z  # The density is symmetric in z.
     mass = np.einsum(
         "i,j,k->ijk",
         of_a * stats.chi2.pdf(a, nu + 1),
@@ -129,24 +129,24 @@ def grid_profile(nu: float, h: float, s: float, t: float, epsilon: float) -> flo
 def test_no_pair_in_the_ball_is_worse_than_the_vertices(
     nu: float, h: float, epsilon: float
 ) -> None:
-    """All shifts s pp' - t qq' at once, by a three-dimensional grid of the densities."""
+    """No shift s pp' - t qq' is worse, by a three-dimensional grid of the densities."""
     worst = WishartNoise(nu, 1 / h).delta(REPLACE, epsilon)
     grid = np.linspace(0, 1, 4)
-    found = {(s, t): grid_profile(nu, h, s, t, epsilon) for s in grid for t in grid}
-    # the kink of the integrand limits the grid to about a thousandth
-    assert max(found.values()) <= worst * (1 + 2e-3)
-    assert max(found[1, 1], found[1, 0], found[0, 1]) >= worst * (1 - 2e-3)
-    # {H <= c} is convex: H at a midpoint is at most the larger end
+    profile = {(s, t): grid_profile(nu, h, s, t, epsilon) for s in grid for t in grid}
+    # The integrand has a kink, so the grid is accurate only to about one part in a thousand.
+    assert max(profile.values()) <= worst * (1 + 2e-3)
+    assert max(profile[1, 1], profile[1, 0], profile[0, 1]) >= worst * (1 - 2e-3)
+    # The set {H <= c} is convex, so H at a midpoint is at most the larger H of both ends.
     rng = np.random.default_rng(0)
-    points = list(found)
+    points = list(profile)
     for _ in range(10):
         one, two = points[rng.integers(len(points))], points[rng.integers(len(points))]
         middle = grid_profile(nu, h, (one[0] + two[0]) / 2, (one[1] + two[1]) / 2, epsilon)
-        assert middle <= max(found[one], found[two]) * (1 + 2e-3) + 1e-9
+        assert middle <= max(profile[one], profile[two]) * (1 + 2e-3) + 1e-9
 
 
 def test_a_row_taken_out_can_be_worse_than_a_row_replaced() -> None:
-    """At unit scale and epsilon 2 the moving edge of the support decides."""
+    """At unit scale and epsilon 2, the moving edge makes a removed row worse."""
     alone = WishartNoise(22.0).delta(ZERO_OUT, 2.0)
     assert at(wishart_pair, 22.0, 1.0, 2.0) < alone
     assert WishartNoise(22.0).delta(REPLACE, 2.0) == alone
@@ -155,7 +155,7 @@ def test_a_row_taken_out_can_be_worse_than_a_row_replaced() -> None:
 @pytest.mark.parametrize("delta", [1e-3, 1e-4, 1e-6])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
 def test_the_two_step_bound_asked_for_up_to_a_half_more(epsilon: float, delta: float) -> None:
-    """What the exact profile saves: the scale that the triangle inequality would ask for."""
+    """The triangle inequality needs up to a half more scale than the exact profile."""
     nu = 3 * 61 + 60 + epsilon
     exact = least_scale(REPLACE, Budget(epsilon, delta), nu)
 
@@ -182,7 +182,7 @@ def test_the_sketch_pair_by_draws() -> None:
 
 
 def test_no_smaller_ratios_are_worse_for_a_sketch() -> None:
-    """Random tables and pairs: covariances C + vv' and C + ww', by draws of the density ratio."""
+    """For random covariances C + vv' and C + ww', simulated ratios are never worse."""
     rng = np.random.default_rng(1)
     rows, lift, epsilon, d = 20, 4.0, 0.5, 4
     worst = GaussianSketch(rows, lift).delta(REPLACE, epsilon)
@@ -205,5 +205,5 @@ def test_the_pair_is_a_probability_at_the_ends_of_the_range(nu: float, epsilon: 
     for scale in (1e-3, 1.0, 1e3):
         assert 0 <= at(wishart_pair, nu, scale, epsilon) <= 1
     assert 0 <= at(sketch_pair, 7, nu, epsilon) <= 1
-    # no row at all in the limit
+    # In the limit of a huge noise scale, one row has no effect on the release.
     assert at(wishart_pair, nu, 1e12, 1.0) < 1e-9

@@ -1,4 +1,4 @@
-"""The chi-square profiles, against quadrature of the densities and against matrix densities."""
+"""The chi-square profiles agree with quadrature of the densities and with matrix densities."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def hockey_stick(one: Density, other: Density, epsilon: float, low: float, high:
     ]
     nodes, weights = np.polynomial.legendre.leggauss(20)
     total = 0.0
-    for left, right in itertools.pairwise([low, *kinks, high]):
-        edges = np.linspace(left, right, 201)
+    for low_end, right in itertools.pairwise([low, *kinks, high]):
+        edges = np.linspace(low_end, right, 201)
         half = 0.5 * np.diff(edges)[:, None]
         x = edges[:-1, None] + half * (nodes + 1)
         total += float((half * np.maximum(gain(x), 0) * weights).sum())
@@ -72,7 +72,7 @@ def test_least_whole_freedom_at_unit_scale(epsilon: float, nu: int) -> None:
 )
 def test_the_published_freedom_fails_at_large_epsilon(epsilon: float, delta: float) -> None:
     nu = math.floor(28 * math.log(4e5) / epsilon**2) + 1
-    # given to two digits
+    # The paper gives this delta with only two digits.
     assert WishartNoise(nu).delta(ZERO_OUT, epsilon) == pytest.approx(delta, rel=0.05)
 
 
@@ -98,7 +98,7 @@ def test_wishart_sides_are_the_hockey_stick_of_two_chi_squares(
     high = nu + 20 * math.sqrt(2 * nu) + 60
     profile = WishartNoise(nu, scale)
     at = np.array([epsilon])
-    # split where the densities start; x^(nu/2 - 1) there is what limits the quadrature
+    # Split the integral where the densities start, because x^(nu/2 - 1) makes it inaccurate there.
     assert profile.without_row(at)[0] == pytest.approx(
         hockey_stick(without, with_row, epsilon, -h, 0)
         + hockey_stick(without, with_row, epsilon, 0, high),
@@ -118,7 +118,7 @@ def test_sketch_sides_are_the_hockey_stick_of_two_chi_squares(
 ) -> None:
     rho = 1 + 1 / lift
     with_row, without = stats.chi2(rows, scale=rho), stats.chi2(rows)
-    # in terms of the cdf: the better event is a half-line, found here by brute force
+    # Compute by distribution functions: the best event is a half-line, found by trying many.
     grid = np.concatenate([[0.0], np.geomspace(1e-9, rho * (rows + 60 * math.sqrt(rows)), 200_001)])
     above = with_row.sf(grid) - math.exp(epsilon) * without.sf(grid)
     below = without.cdf(grid) - math.exp(epsilon) * with_row.cdf(grid)
@@ -145,11 +145,11 @@ def test_the_wishart_ratio_depends_on_one_number_only() -> None:
 
 
 def test_replacing_a_row_of_a_sketch_is_a_double_integral() -> None:
-    """Orthogonal rows, integrated over the densities."""
+    """For orthogonal rows, delta is a double integral."""
     rows, lift, epsilon = 20, 30.0, 1.0
     rho = 1 + 1 / lift
     chi = stats.chi2(rows)
-    c = 2 * epsilon * rho / (rho - 1)  # p beats e^epsilon q where T1 - T2 > c
+    c = 2 * epsilon * rho / (rho - 1)  # Density p exceeds e^epsilon q where T1 - T2 > c.
 
     def slice_(t2: float) -> float:
         p = chi.pdf(t2) * chi.sf((t2 + c) / rho)
@@ -157,14 +157,14 @@ def test_replacing_a_row_of_a_sketch_is_a_double_integral() -> None:
         return float(p - math.exp(epsilon) * q)
 
     truth = integrate.quad(slice_, 0, 200, limit=400)[0]
-    found = GaussianSketch(rows, lift).delta(REPLACE, epsilon)
-    assert found == pytest.approx(truth, rel=1e-6)
+    delta = GaussianSketch(rows, lift).delta(REPLACE, epsilon)
+    assert delta == pytest.approx(truth, rel=1e-6)
     assert GaussianSketch(rows, lift).delta(ZERO_OUT, epsilon) < truth
 
 
 @pytest.mark.parametrize(
     ("shape", "z", "tail"),
-    [  # the densities integrated with mpmath at 60 digits
+    [  # mpmath integrated the densities with 60 digits.
         (2e5, -12, 4.7728179506344064e-34),
         (2e5, -7, 9.8838142060061754e-13),
         (1e6, -4.2, 1.3021766636409547e-05),
@@ -176,11 +176,11 @@ def test_replacing_a_row_of_a_sketch_is_a_double_integral() -> None:
     ],
 )
 def test_far_tails_at_large_shapes(shape: float, z: float, tail: float) -> None:
-    """Where the library's own series stops too early; x is rounded, hence the tolerance."""
+    """Far tails are exact where the library's series stops too early, up to the rounding of x."""
     x = np.array([shape + z * math.sqrt(shape)])
-    found = (_lower_tail if z < 0 else _upper_tail)(shape, x)
-    assert found[0] == pytest.approx(tail, rel=1e-12 + 64 * 2.3e-16 * math.sqrt(shape))
-    # and they join the library's values without a step
+    ours = (_lower_tail if z < 0 else _upper_tail)(shape, x)
+    assert ours[0] == pytest.approx(tail, rel=1e-12 + 64 * 2.3e-16 * math.sqrt(shape))
+    # The far tails continue the library's values without a jump.
     joint = shape + math.copysign(4, z) * math.sqrt(shape) * np.array([1 - 1e-9, 1 + 1e-9])
     one, two = (_lower_tail if z < 0 else _upper_tail)(shape, joint)
     assert one == pytest.approx(two, rel=1e-7)
@@ -226,7 +226,7 @@ def test_larger_scales_and_more_freedom_are_easier(
     nu: float, scale: float, epsilon: float, factor: float
 ) -> None:
     here = WishartNoise(nu, scale).delta(ZERO_OUT, epsilon) * (1 + 1e-8) + 1e-12
-    # a larger scale is the same as a shorter row
+    # A larger noise scale has the same effect as a shorter row.
     assert WishartNoise(nu, scale * factor).delta(ZERO_OUT, epsilon) <= here
     assert WishartNoise(nu * factor, scale).delta(ZERO_OUT, epsilon) <= here
 

@@ -1,4 +1,4 @@
-"""Sensitivities against a search over neighbouring rows that knows none of the formulas."""
+"""Sensitivities agree with a search over neighbouring rows that uses none of the formulas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import generator
 
 Array = NDArray[np.float64]
-Objective = Callable[[Array, Array], Array]  # rows v, w of shape (starts, d) to values (starts,)
+Objective = Callable[[Array, Array], Array]  # Objectives map rows (starts, d) to values (starts,).
 
 N = 10
 DIMENSIONS = (2, 3, 4, 6)
@@ -58,13 +58,13 @@ def clip(rows: Array, domain: Domain) -> Array:
 def proposals(
     kind: str, d: int, relation: Relation, steps: int, starts: int
 ) -> tuple[Array, Array, Array]:
-    """Return both first rows before clipping, and by how much each step moves them."""
+    """Return both first rows before clipping, and the amount by which each step moves them."""
     rng = generator(7, "search", kind, d, relation)
     shape = (starts, d)
     v, w = 2 * rng.standard_normal(shape), 2 * rng.standard_normal(shape)
     moves = np.empty((steps, 2, *shape))
     for move, size in zip(moves, np.geomspace(1.0, 1e-3, steps), strict=True):
-        # half of the proposals move a single coordinate
+        # Half of the random proposals change only a single coordinate.
         move[...] = rng.standard_normal((2, *shape)) * size
         single = rng.integers(d, size=starts)[:, None] == np.arange(d)
         move *= np.where(rng.random(starts)[:, None] < 0.5, single, True)
@@ -72,10 +72,10 @@ def proposals(
 
 
 def search(problem: Problem, objective: Objective, *, steps: int = 300, starts: int = 32) -> float:
-    """Return the largest objective found over neighbouring rows, by climbing from random starts.
+    """Return the largest objective over neighbouring rows, by climbing from random starts.
 
-    Each start moves one row or both by steps that shrink from 1 to 1e-3 and keeps what is better.
-    What is proposed is the same for every objective, and drawn once.
+    Each start moves one row or both by steps that shrink from 1 to 1e-3, and keeps improvements.
+    The proposals are the same for every objective and are sampled once.
     """
     domain, relation = problem.domain, problem.relation
     first, second, moves = proposals(domain.kind, problem.d, relation, steps, starts)
@@ -153,20 +153,20 @@ def test_no_neighbours_exceed_the_bound_and_some_come_near(
     bound_of, objective = BOUNDS[name]
     problem = problem_of(kind, d, relation)
     bound = bound_of(problem)
-    found = search(problem, objective)
-    assert found <= bound * ROUNDING
-    # On an uneven box corners need not be orthogonal, so these two are bounds there and no more.
+    reach = search(problem, objective)
+    assert reach <= bound * ROUNDING
+    # On an uneven box, corners need not be orthogonal, so both values are only upper bounds there.
     if not (kind == "box" and relation is Relation.REPLACE and name in ("frobenius", "nuclear")):
-        assert found > 0.9 * bound
+        assert reach > 0.9 * bound
 
 
 @pytest.mark.parametrize(("d", "optimum"), [(2, 2.236), (3, 2.872), (4, 3.606), (6, 5.000)])
 def test_upper_triangle_optimum(d: int, optimum: float) -> None:
     problem = problem_of("ball", d, Relation.REPLACE)
-    found = N * search(problem, l1_upper_of, steps=3000)
-    assert found <= N * l1_upper(problem) * ROUNDING
-    # a climb with steps down to 1e-3 stops within a few 1e-3 of the optimum; never above it
-    assert optimum * (1 - 5e-3) <= found <= optimum + 5e-4
+    reach = N * search(problem, l1_upper_of, steps=3000)
+    assert reach <= N * l1_upper(problem) * ROUNDING
+    # The search with steps down to 1e-3 ends within a few 1e-3 of the optimum and never above it.
+    assert optimum * (1 - 5e-3) <= reach <= optimum + 5e-4
 
 
 @pytest.mark.parametrize("name", ["frobenius", "nuclear", "l1_upper", "rows_l2", "rows_l1"])
@@ -210,10 +210,10 @@ def test_odd_cubes_fall_short_of_the_enclosing_ball_as_stated(d: int) -> None:
     factor = math.sqrt(1 - 1 / d**2)
     for name in ("frobenius", "nuclear"):
         bound_of, objective = BOUNDS[name]
-        found = search(problem, objective, steps=1500)
-        assert found == pytest.approx(bound_of(problem), rel=1e-9)  # at a corner: exact
+        reach = search(problem, objective, steps=1500)
+        assert reach == pytest.approx(bound_of(problem), rel=1e-9)  # A corner of the box is exact.
         even = {"frobenius": math.sqrt(2), "nuclear": 2.0}[name] * d / N
-        assert found == pytest.approx(factor * even, rel=1e-9)
+        assert reach == pytest.approx(factor * even, rel=1e-9)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -225,9 +225,9 @@ def test_projected_frobenius(columns: int, relation: Relation) -> None:
     def objective(v: Array, w: Array) -> Array:
         return np.linalg.norm(difference(v, w) @ basis, axis=(1, 2)) / N
 
-    found = search(problem, objective)
+    reach = search(problem, objective)
     bound = projected_frobenius(problem, columns)
-    assert 0.9 * bound < found <= bound * ROUNDING
+    assert 0.9 * bound < reach <= bound * ROUNDING
     with pytest.raises(InvalidSetting, match=r"^columns must be a whole number from 1 to 4"):
         projected_frobenius(problem, 5)
 
@@ -267,12 +267,12 @@ def test_shaped_sensitivities(
         return norm(shaped(basis, variances, v), shaped(basis, variances, w))
 
     bound = bound_of(problem, basis, variances)
-    found = search(problem, objective)
-    assert found <= bound * ROUNDING
+    reach = search(problem, objective)
+    assert reach <= bound * ROUNDING
     if kind == "ball" or (not turned and (relation is Relation.ZERO_OUT or name == "rows")):
-        assert found > 0.95 * bound
-    else:  # sums of separate maxima and of rows that need not be orthogonal
-        assert found > 0.5 * bound
+        assert reach > 0.95 * bound
+    else:  # These sum separate maxima, or rows that may not be orthogonal.
+        assert reach > 0.5 * bound
 
 
 def test_mahalanobis_with_a_round_shape_is_the_frobenius_sensitivity() -> None:
@@ -308,13 +308,13 @@ def test_reaches() -> None:
 def test_a_shape_whose_precisions_add_up_to_the_budget_is_private(
     turned: bool, relation: Relation
 ) -> None:
-    """Whenever the sum of reach_j^2/s_j is n/(sqrt(2) g) under replace, n/g under zero-out."""
+    """The claim holds if the sum of reach_j^2/s_j is n/(sqrt(2) g) (replace) or n/g (zero-out)."""
     problem = problem_of("box", 4, relation)
     budget = Budget(1.0, 1e-6)
     basis = random_basis(4) if turned else np.eye(4)
     shares = np.array([0.7, 0.1, 0.15, 0.05])
     factor = math.sqrt(2) if relation is Relation.REPLACE else 1.0
-    # a few roundings more noise: the quotients and their sum are each rounded
+    # Allow a few roundings of extra noise, because the quotients and their sum are each rounded.
     total = problem.n / (factor * noise_std(budget)) * (1 - 1e-14)
     variances = reaches(problem.domain, basis) ** 2 / (shares * total)
     assert mahalanobis(problem, basis, variances) * noise_std(budget) <= 1

@@ -1,4 +1,4 @@
-"""`PrivatePCA`: scikit-learn's own checks, the ledger under clone, and one sentence an error."""
+"""`PrivatePCA`: scikit-learn's own checks, the ledger under clone, and one sentence per error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def rows() -> np.ndarray:
 
 
 def centred(stated: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters that state the centre, where no bounds make the mean private."""
+    """Return parameters that state the centre if no bounds make the mean private."""
     return stated if {"bounds", "center"} & set(stated) else {"center": "none", **stated}
 
 
@@ -54,8 +54,8 @@ def _ledger(path: Path, epsilon: float = 100.0, **more: Any) -> Ledger:
     return ledger
 
 
-# Of scikit-learn's checks only the one for other array libraries is skipped, by itself: it runs
-# where SCIPY_ARRAY_API is set, and this estimator takes NumPy arrays.
+# The only check that scikit-learn may skip is its check for other array libraries: it needs
+# SCIPY_ARRAY_API, and this estimator takes NumPy arrays.
 @pytest.mark.slow
 @quiet
 @parametrize_with_checks(
@@ -78,25 +78,26 @@ def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
 @quiet
 @pytest.mark.parametrize("mechanism", ["auto", "gaussian", "wishart_difference"])
 def test_sparse_rows_give_what_dense_ones_do(mechanism: str) -> None:
-    """Cut, centred and scaled as well; a mechanism that needs an array says so."""
-    held = sparse.random_array(
+    """Sparse rows give dense results, also bounded, centred and scaled, or read in blocks."""
+    matrix = sparse.random_array(
         (900, 5), density=0.3, random_state=np.random.default_rng(6), format="csr"
     )
-    named: dict[str, Any] = {"mechanism": mechanism, "random_state": 0, "bounds": (-1.0, 0.8)}
-    named |= {} if mechanism == "auto" else {"row_bound": 1.5}
-    dense = PrivatePCA(2, delta=1e-6, **centred(named)).fit(held.toarray())
+    words: dict[str, Any] = {"mechanism": mechanism, "random_state": 0, "bounds": (-1.0, 0.8)}
+    words |= {} if mechanism == "auto" else {"row_bound": 1.5}
+    dense = PrivatePCA(2, delta=1e-6, **centred(words)).fit(matrix.toarray())
     for kind in (sparse.csr_array, sparse.csc_matrix, sparse.coo_array):
-        found = PrivatePCA(2, delta=1e-6, **centred(named)).fit(kind(held))
-        np.testing.assert_allclose(found.components_, dense.components_, rtol=1e-8, atol=1e-10)
-        along = found.transform(kind(held))
-        np.testing.assert_allclose(along, dense.transform(held.toarray()), rtol=1e-8, atol=1e-8)
-        assert not hasattr(found, "feature_names_in_")
-    other = PrivatePCA(2, delta=1e-6, **centred(named)).fit(held.toarray()[::-1] ** 2)
-    assert not np.allclose(other.components_, dense.components_, atol=1e-3)  # the control
-    with pytest.raises(CannotRun, match="array that fit is given"):
-        PrivatePCA(2, mechanism="data_laplace", delta=0.0, row_bound=1.5, center="none").fit(held)
-    with pytest.raises(InvalidTable, match="X has rows with gaps: nothing was spent"):
-        PrivatePCA(2, delta=1e-6, **centred(named)).fit(
+        model = PrivatePCA(2, delta=1e-6, **centred(words)).fit(kind(matrix))
+        np.testing.assert_allclose(model.components_, dense.components_, rtol=1e-8, atol=1e-10)
+        along = model.transform(kind(matrix))
+        np.testing.assert_allclose(along, dense.transform(matrix.toarray()), rtol=1e-8, atol=1e-8)
+        assert not hasattr(model, "feature_names_in_")
+    other = PrivatePCA(2, delta=1e-6, **centred(words)).fit(matrix.toarray()[::-1] ** 2)
+    assert not np.allclose(other.components_, dense.components_, atol=1e-3)
+    reads = PrivatePCA(2, **centred(words | {"mechanism": "data_laplace", "row_bound": 1.5}))
+    both = [clone(reads).fit(rows).components_ for rows in (matrix, matrix.toarray())]
+    np.testing.assert_allclose(*both, rtol=1e-8, atol=1e-10)
+    with pytest.raises(InvalidTable, match="X has rows with missing values: nothing was spent"):
+        PrivatePCA(2, delta=1e-6, **centred(words)).fit(
             sparse.csr_array([[np.nan, 1.0], [0.0, 1.0]] * 9)
         )
 
@@ -110,7 +111,7 @@ def test_over_the_limit_nothing_is_looked_at(tmp_path: Path, rows: np.ndarray) -
         clone(estimator).fit(rows)
 
     class Untouched:
-        """Data that tells when it is asked for anything."""
+        """Data that reports any access."""
 
         def __getattr__(self, name: str) -> object:
             raise AssertionError(f"the data was asked for {name}")
@@ -128,12 +129,12 @@ def test_a_fit_equals_compare_for_the_same_stream(key: str, rows: np.ndarray) ->
     )
     table = Table("made", rows, tuple("abcde"))
     (result,) = compare(prepare(table, settings), settings).results
-    fitted = _pca(row_bound=3.0, mechanism=key, random_state=7, variance_share=0).fit(rows)
-    assert np.allclose(fitted.components_, result.components[0].T, atol=1e-9)
-    assert fitted.spent_ == result.spent
-    assert fitted.status_ == result.status
+    model = _pca(row_bound=3.0, mechanism=key, random_state=7, variance_share=0).fit(rows)
+    assert np.allclose(model.components_, result.components[0].T, atol=1e-9)
+    assert model.spent_ == result.spent
+    assert model.status_ == result.status
     if result.eigenvalues is not None:
-        assert np.allclose(fitted.explained_variance_, 9 * result.eigenvalues[0, :2].clip(min=0))
+        assert np.allclose(model.explained_variance_, 9 * result.eigenvalues[0, :2].clip(min=0))
 
 
 @quiet
@@ -150,41 +151,41 @@ def test_entropy_comes_from_the_system(rows: np.ndarray) -> None:
     [
         (
             {"row_bound": None, "mechanism": "gaussian"},
-            "gaussian cannot run: it needs a row bound, and none is declared",
+            "gaussian cannot run: it needs a row-norm bound, and none is declared",
         ),
         ({"row_bound": None, "spectrum": "power:d=5,exponent=1,total=1"}, "auto cannot run: "),
         ({"row_bound": -1.0}, "row_bound must be a number from 1e-100"),
         ({"row_bound": "max"}, "row_bound must be a number from 1e-100"),
-        ({"row_bound": "private"}, "bounds must be given where row_bound is 'private'"),
-        ({"center": "private"}, "bounds must be given where center"),
+        ({"row_bound": "private"}, "bounds must be given if row_bound is 'private'"),
+        ({"center": "private"}, "bounds must be given if center"),
         ({"center": "mean"}, "center must be one of"),
         ({"bounds": (4.0, -4.0)}, "bounds must be numbers of at most 1e100"),
         ({"bounds": 3}, "bounds must be a pair of .* or LOW:HIGH, the path of .* 'from data"),
         ({"bounds": "wide"}, "bounds must be LOW:HIGH, the path of .* 'private' or 'from data"),
         ({"shares": {"men": 0.1}}, "shares must be of count, range, mean, scale, bound; got 'men'"),
-        ({"shares": {"mean": "0.1"}}, "share of the mean must be between 0 and 1"),
+        ({"shares": {"mean": "0.1"}}, "budget share for the mean must be between 0 and 1"),
         ({"epsilon": 0.0}, "epsilon must be a number from"),
         ({"delta": "1e-6"}, "delta must be a number"),
-        ({"delta": None}, "delta must be stated: .* where a ledger is given"),
+        ({"delta": None}, "delta must be stated: .* if a ledger is given"),
         ({"n_components": 9}, "n_components must be a whole number from 1 to 5"),
         ({"n_components": 1.5}, "n_components must be a whole number"),
         ({"n_components": "mle"}, "n_components must be a whole number"),
         ({"variance_share": 1.0}, "variance_share must be from 0 to below 1"),
         (
             {"variance_share": 0.995, "mechanism": "spherical"},
-            "shares of the preparation must be at most",
+            "budget shares for the preparation must be at most",
         ),
         ({"variance_share": 0, "n_components": 0.9}, "variance_share must be above 0"),
         (
             {"variance_share": 0, "whiten": True, "mechanism": "spherical"},
-            "variance_share must be above 0 where whiten needs variances",
+            "variance_share must be above 0, because whiten needs variances",
         ),
         ({"whiten": "yes"}, "whiten must be True or False"),
         ({"count": "noisy"}, "count must be one of public"),
         ({"relation": "swap"}, "relation must be one of"),
         ({"mechanism": "nothing"}, "mechanism must be one of"),
-        ({"mechanism": "wishart"}, "allow_refuted=True runs it all the same"),
-        ({"mechanism": "non_private"}, "allow_refuted=True runs it all the same"),
+        ({"mechanism": "wishart"}, "allow_refuted=True allows the fit"),
+        ({"mechanism": "non_private"}, "allow_refuted=True allows the fit"),
         ({"spectrum": [1.0, 2.0]}, "spectrum must be 5 finite numbers"),
     ],
 )
@@ -223,9 +224,9 @@ def test_a_copy_unpickled_in_another_folder_spends_from_the_same_ledger(
     monkeypatch.chdir(tmp_path / "here")
     estimator = _pca(ledger="ledger", mechanism="gaussian")
     assert estimator.ledger == str(tmp_path / "here" / "ledger")
-    packed = pickle.dumps(clone(estimator))
+    copy = pickle.dumps(clone(estimator))
     monkeypatch.chdir(tmp_path / "there")
-    pickle.loads(packed).fit(rows)
+    pickle.loads(copy).fit(rows)
     assert len(Ledger(tmp_path / "here" / "ledger").read().spends) == 1
     assert len(Ledger(tmp_path / "there" / "ledger").read().spends) == 0
     estimator.set_params(ledger=Path("ledger"))
@@ -242,7 +243,7 @@ def many() -> np.ndarray:
     return (rng.standard_normal((20_000, 4)) * [9, 6, 1, 0.5] + [2, 0, 0, 0]).astype(np.float32)
 
 
-# what auto takes with a delta and without, spherical, and one that sees A alone
+# Settings: automatic with and without a delta, spherical, and a mechanism that needs only A.
 _STREAMED: list[dict[str, Any]] = [
     {},
     {"delta": 0.0},
@@ -258,7 +259,7 @@ def _same(first: PrivatePCA, second: PrivatePCA) -> None:
     assert np.allclose(first.components_, second.components_, atol=1e-6)
     assert np.allclose(first.explained_variance_, second.explained_variance_, rtol=1e-6)
     for name in ("clipping_radius_", "variance_radius_"):
-        # of single precision: sums over other blocks round otherwise
+        # In single precision, sums over blocks of another size round differently.
         assert getattr(first, name, None) == pytest.approx(getattr(second, name, None))
 
 
@@ -274,12 +275,12 @@ def test_rows_given_a_part_at_a_time_are_one_release(
         assert not hasattr(parts, "components_")
         with pytest.raises(NotFittedError):
             parts.transform(many)
-    packed = pickle.loads(pickle.dumps(parts))
+    copy = pickle.loads(pickle.dumps(parts))
     _same(whole, parts.finalize())
-    _same(whole, packed.finalize())
+    _same(whole, copy.finalize())
     assert parts.n_samples_ == 20_000
     assert parts.fits_ == 1
-    # the exact sums are gone
+    # After the fit, the exact sums of the data are deleted.
     assert not any("summed" in name for name in vars(parts))
     with pytest.raises(InvalidTable, match="at least 2 rows"):
         parts.finalize()
@@ -287,9 +288,9 @@ def test_rows_given_a_part_at_a_time_are_one_release(
     table = pa.table({name: many[:, j] for j, name in enumerate("abcd")})
     table = table.append_column("word", pa.array(["x"] * 20_000))
     pq.write_table(table, path, row_group_size=3_000)
-    read = PrivatePCA(2, random_state=3, **centred(changed)).fit_path(path)
-    _same(whole, read)
-    assert list(read.feature_names_in_) == list("abcd")
+    model = PrivatePCA(2, random_state=3, **centred(changed)).fit_path(path)
+    _same(whole, model)
+    assert list(model.feature_names_in_) == list("abcd")
     few = PrivatePCA(1, random_state=3, **centred(changed)).fit_path(path, columns=["a", "c"])
     assert list(few.feature_names_in_) == ["a", "c"]
 
@@ -298,7 +299,7 @@ def test_another_relation_is_refused_before_the_data_is_touched(
     tmp_path: Path, rows: np.ndarray
 ) -> None:
     ledger = _ledger(tmp_path / "ledger", relation=Relation.ZERO_OUT)
-    with pytest.raises(LedgerError, match="under the relation zero-out"):
+    with pytest.raises(LedgerError, match="under zero-out neighbours"):
         _pca(ledger=ledger.path).fit(object())
     assert ledger.read().spends == ()
     _pca(ledger=ledger.path, relation="zero-out", mechanism="gaussian").fit(rows)
@@ -309,7 +310,7 @@ def test_another_relation_is_refused_before_the_data_is_touched(
 def test_a_zcdp_ledger_takes_fits_by_their_rho(tmp_path: Path, rows: np.ndarray) -> None:
     ledger = Ledger(tmp_path / "ledger")
     ledger.create(Budget(2.0, 1e-6), Relation.REPLACE, "zcdp")
-    for _ in range(3):  # one after the other: epsilon 3 if it were added up
+    for _ in range(3):  # Three fits compose to less than 2; adding their epsilons gives 3.
         _pca(ledger=ledger.path, mechanism="gaussian").fit(rows)
     with pytest.raises(LedgerError, match="would pass its limit"):
         _pca(ledger=ledger.path, mechanism="gaussian").fit(rows)
@@ -330,7 +331,7 @@ def test_what_protects_little_needs_an_explicit_word(
 ) -> None:
     ledger = Ledger(tmp_path / "ledger")
     ledger.create(Budget(100.0, 0.1), Relation.REPLACE)
-    with pytest.raises(CannotRun, match=f"accept=\\('{word}',\\) lets it into a ledger"):
+    with pytest.raises(CannotRun, match=f"record it in a ledger, set accept=\\('{word}',\\)"):
         _pca(ledger=ledger.path, **changed).fit(rows)
     assert ledger.read().spends == ()
     _pca(ledger=ledger.path, accept=(word,), **changed).fit(rows)
@@ -349,11 +350,11 @@ def test_no_error_quotes_a_cell_or_counts_what_is_masked(name: str) -> None:
     words = rows.astype(object)
     words[3, 1] = "secret"
     frame = pd.DataFrame(rows, columns=list("abc")).assign(b="secret")
-    masked = np.ma.array(rows, mask=rows > 2)
-    fitted = PrivatePCA(3, delta=1e-6, mechanism="gaussian", row_bound=5.0, center="none").fit(rows)
-    for table in (words, frame, rows + 1j, masked):
+    masked_rows = np.ma.array(rows, mask=rows > 2)
+    model = PrivatePCA(3, delta=1e-6, mechanism="gaussian", row_bound=5.0, center="none").fit(rows)
+    for table in (words, frame, rows + 1j, masked_rows):
         with pytest.raises(InvalidTable, match=r"^X must hold|^Complex data") as caught:
-            getattr(fitted, name)(table)
+            getattr(model, name)(table)
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
         assert "\n" not in str(caught.value)
 
@@ -375,17 +376,17 @@ def _recovery(rows: np.ndarray, components: np.ndarray) -> float:
 def test_a_fit_recovers_what_its_comparison_advises(table: str, private: dict[str, Any]) -> None:
     data = np.asarray(load(table).rows)
     data = data[:, np.ptp(data, axis=0) > 0]
-    found = dpviz.compare(table, epsilon=2, trials=100, mechanisms="gaussian", **private)
-    advised = found.comparison.results[0].summaries["recovery"]
-    fits = [found.estimator(random_state=seed).fit(data) for seed in range(100)]
-    obtained = np.array([_recovery(data, fit.components_) for fit in fits])
-    # 4 standard errors of the difference of both means
-    error = math.hypot(advised.se, obtained.std(ddof=1) / 10)
-    assert abs(advised.mean - obtained.mean()) < max(4 * error, 0.005)
+    comparison = dpviz.compare(table, epsilon=2, trials=100, mechanisms="gaussian", **private)
+    advice = comparison.comparison.results[0].summaries["recovery"]
+    fits = [comparison.estimator(random_state=seed).fit(data) for seed in range(100)]
+    recoveries = np.array([_recovery(data, fit.components_) for fit in fits])
+    # Allow 4 standard errors of the difference between the two means.
+    error = math.hypot(advice.se, recoveries.std(ddof=1) / 10)
+    assert abs(advice.mean - recoveries.mean()) < max(4 * error, 0.005)
     assert error < 0.025
-    if table == "digits" and not private:  # the control: around the origin it is another matter
-        other = found.estimator(center="none", random_state=0).fit(data)
-        assert _recovery(data, other.components_) < advised.mean - 0.1
+    if table == "digits" and not private:  # Control: without centring, results differ.
+        other = comparison.estimator(center="none", random_state=0).fit(data)
+        assert _recovery(data, other.components_) < advice.mean - 0.1
 
 
 @quiet
@@ -397,20 +398,20 @@ def test_a_fit_reads_lazy_frames_and_constant_columns_and_one_width_alone(
     np.testing.assert_array_equal(lazy.components_, _pca(random_state=1).fit(frame).components_)
     days = frame.with_columns(polars.col("a").cast(polars.Int32).cast(polars.Date))
     with pytest.raises(InvalidTable, match="columns of dates or times: nothing was spent"):
-        _pca().fit(days)  # and not as days since 1970
+        _pca().fit(days)  # Dates are not read as days since 1970.
     with pytest.raises(ValueError, match="X has 3 features, but PrivatePCA is expecting 5"):
         _pca().fit(rows).partial_fit(rows[:, :3])
     constant = np.column_stack([rows, np.full(len(rows), 7.0)])
     low, high = np.array([-4.0] * 5 + [7.0]), np.array([4.0] * 5 + [7.0])
     for scale in ("none", "private"):
-        fitted = _pca(bounds=(low, high), scale=scale, random_state=0).fit(constant)
-        assert (fitted.mean_[5], fitted.scale_[5]) == (7.0, 1.0)
-        assert np.isfinite(fitted.components_).all()
+        model = _pca(bounds=(low, high), scale=scale, random_state=0).fit(constant)
+        assert (model.mean_[5], model.scale_[5]) == (7.0, 1.0)
+        assert np.isfinite(model.components_).all()
 
 
 @quiet
 def test_the_centre_is_stated_or_private_and_listed(rows: np.ndarray) -> None:
-    """Around the origin the first component of rows far from it is their mean."""
+    """Around the origin, the first component of rows far from the origin is their mean."""
     away = rows + 20.0
     with pytest.raises(InvalidSetting, match="center must be stated, because no bounds are given"):
         PrivatePCA(1, row_bound=60.0).fit(away)
@@ -421,7 +422,7 @@ def test_the_centre_is_stated_or_private_and_listed(rows: np.ndarray) -> None:
     middle = _pca(n_components=1, bounds=(0, 40), center="midpoint", row_bound=60.0, **how).fit(
         away
     )
-    assert abs(origin.components_[0] @ mean) > 0.99  # the control
+    assert abs(origin.components_[0] @ mean) > 0.99
     assert abs(around.components_[0] @ mean) < 0.9
     assert "that the rows are centred already" in origin.assumed_public_
     assert "the centre, the midpoint of the bounds" in middle.assumed_public_
@@ -436,13 +437,13 @@ def test_what_is_paid_for_is_noisy_and_not_assumed_public(rows: np.ndarray) -> N
     }  # fmt: skip
     fits = [_pca(mechanism="gaussian", random_state=i, **private).fit(rows) for i in range(3)]
     assert len({fitted.n_samples_ for fitted in fits}) > 1
-    for fitted in fits:
-        assert abs(fitted.n_samples_ - 300) < 100
-        assert np.abs(fitted.mean_ - rows.mean(axis=0)).min() > 1e-9
-        assert np.abs(fitted.scale_ - rows.std(axis=0)).min() > 1e-9
-        assert "how many are present is paid for" in fitted.assumed_public_[0]
-        assert any("protects one ROW" in said for said in fitted.assumed_public_)
-        assert not any(w in said for w in ("cent", "scale") for said in fitted.assumed_public_)
+    for model in fits:
+        assert abs(model.n_samples_ - 300) < 100
+        assert np.abs(model.mean_ - rows.mean(axis=0)).min() > 1e-9
+        assert np.abs(model.scale_ - rows.std(axis=0)).min() > 1e-9
+        assert "covers how many are present" in model.assumed_public_[0]
+        assert any("protects one ROW" in said for said in model.assumed_public_)
+        assert not any(w in said for w in ("cent", "scale") for said in model.assumed_public_)
     bought = _pca(mechanism="spherical", random_state=0).fit(rows)
     exact = ((rows @ bought.components_.T) ** 2).mean(axis=0)
     assert np.abs(bought.explained_variance_ - exact).min() > 1e-9
@@ -450,35 +451,35 @@ def test_what_is_paid_for_is_noisy_and_not_assumed_public(rows: np.ndarray) -> N
 
 def test_what_is_not_covered_is_warned_of(rows: np.ndarray) -> None:
     with pytest.warns(PrivacyWarning, match="repeats the noise"):
-        fitted = _pca(random_state=1).fit(rows)
+        model = _pca(random_state=1).fit(rows)
     with pytest.warns(PrivacyWarning, match="are still rows"):
-        fitted.transform(rows)
-    fitted.transform(rows)  # once: any other warning is an error
+        model.transform(rows)
+    model.transform(rows)  # Any second warning would be an error.
     with pytest.warns(PrivacyWarning, match=r"^2 fits, epsilon .* in this process at delta 2e-6"):
         _pca().fit(rows)
     with pytest.warns(PrivacyWarning, match="row_bound is taken from the data"):
-        taken = _pca(row_bound=FROM_DATA).fit(rows)
-    assert any("row bound" in said for said in taken.assumed_public_)
+        other = _pca(row_bound=FROM_DATA).fit(rows)
+    assert any("row-norm bound" in said for said in other.assumed_public_)
 
 
 @quiet
 def test_what_no_epsilon_describes_is_in_no_ledger(tmp_path: Path, rows: np.ndarray) -> None:
-    asked = {"mechanism": "non_private", "allow_refuted": True}
-    assert _pca(**asked).fit(rows).spent_ is None
-    with pytest.raises(CannotRun, match="no ledger can take it down"):
-        _pca(**asked, ledger=_ledger(tmp_path / "ledger").path).fit(rows)
+    options = {"mechanism": "non_private", "allow_refuted": True}
+    assert _pca(**options).fit(rows).spent_ is None
+    with pytest.raises(CannotRun, match="a ledger cannot record it"):
+        _pca(**options, ledger=_ledger(tmp_path / "ledger").path).fit(rows)
 
 
 @quiet
 @pytest.mark.parametrize("delta", [1e-6, 0.0])
 @pytest.mark.parametrize("k", [2, 0.9])
 def test_no_row_bound_has_to_be_declared(k: float, delta: float) -> None:
-    """What auto takes bounds each row by itself; its radius is released, and variances with it."""
+    """The automatic mechanism bounds each row by itself, and releases its radius and variances."""
     rows = np.random.default_rng(4).standard_normal((20_000, 4)) * [3, 1, 1, 0.5]
     rows[0] = 1e9
-    fitted = PrivatePCA(k, delta=delta, random_state=0, center="none").fit(rows)
-    assert fitted.row_bound_ == np.inf
-    assert not any("row bound" in said for said in fitted.assumed_public_)
-    assert abs(fitted.components_[0, 0]) > 0.99
-    assert 2 < fitted.clipping_radius_ < 30  # the outlier is cut to it
-    assert fitted.explained_variance_[0] == pytest.approx(9, rel=0.5)
+    model = PrivatePCA(k, delta=delta, random_state=0, center="none").fit(rows)
+    assert model.row_bound_ == np.inf
+    assert not any("row-norm bound" in said for said in model.assumed_public_)
+    assert abs(model.components_[0, 0]) > 0.99
+    assert 2 < model.clipping_radius_ < 30  # The radius clips the outlier.
+    assert model.explained_variance_[0] == pytest.approx(9, rel=0.5)

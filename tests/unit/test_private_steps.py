@@ -1,4 +1,4 @@
-"""What the steps of a private preparation cost together, beside brute force and dp-accounting."""
+"""The joint loss of a private preparation's steps agrees with brute force and dp-accounting."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_mean_and_scale_as_one_query_cost_what_brute_force_finds(mean: float, sc
     squares = ((u - v) / mean) ** 2 + ((u * u - v * v) / scale) ** 2
     sizes = np.abs(u - v) / mean + np.abs(u * u - v * v) / scale
     d = 3
-    # the grid of step 0.005 misses a smooth maximum by less than 1e-4 of it
+    # On a grid of step 0.005, a smooth function's maximum is too low by less than 1e-4 of itself.
     assert joint_gaussian(mean, scale, d).mu == pytest.approx(
         math.sqrt(d * squares.max()), rel=1e-4
     )
@@ -51,13 +51,13 @@ def test_mean_and_scale_as_one_query_cost_what_brute_force_finds(mean: float, sc
 
 @pytest.mark.parametrize("pure", [True, False])
 def test_one_query_under_replace_two_under_zero_out(pure: bool) -> None:
-    wanted = PrivateSteps((MEAN, SCALE))
+    steps = PrivateSteps((MEAN, SCALE))
     budget = Budget(1.0, 0.0 if pure else 1e-6)
     parts = {
-        relation: preparation(wanted, 100, 4, relation, budget, pure=pure).parts
+        relation: preparation(steps, 100, 4, relation, budget, pure=pure).parts
         for relation in Relation
     }
-    # withdrawing the row of a corner moves both sums as far as they go
+    # Removing a row at a corner of the box changes both sums by the largest amount.
     assert {relation: len(found) for relation, found in parts.items()} == {
         Relation.REPLACE: 1,
         Relation.ZERO_OUT: 2,
@@ -75,9 +75,9 @@ def test_no_row_of_the_cube_moves_a_noisy_mean_further_than_its_part_says(
     assert isinstance(part, GaussianPart | LaplacePart)
     corners = np.array(list(product((-1.0, 0.0, 1.0), repeat=d)))
     others = corners if relation is Relation.REPLACE else np.zeros((1, d))
-    moved = max(np.linalg.norm(v - w, ord=order) for v in corners for w in others)
-    assert moved <= part.sensitivity
-    assert moved == pytest.approx(part.sensitivity)  # and some row moves it as far
+    change = max(np.linalg.norm(v - w, ord=order) for v in corners for w in others)
+    assert change <= part.sensitivity
+    assert change == pytest.approx(part.sensitivity)  # Some row attains the sensitivity.
 
 
 def _sparse_vector(counts: FloatArray, epsilon: float, threshold: float) -> FloatArray:
@@ -106,22 +106,22 @@ def _range(first: FloatArray, second: FloatArray, epsilon: float) -> tuple[float
 def test_a_sparse_vector_on_counts_that_move_together_ranges_over_three_halves() -> None:
     epsilon, counts = 0.6, np.array([0.0, 1.0, 2.0, 4.0, 7.0])
     widest = [0.0, 0.0]
-    for moved in np.ndindex(2, 2, 2, 2, 2):
-        low, high = _range(counts, counts + np.array(moved), epsilon)
-        # a row grows: at most epsilon one way, half of it the other
+    for change in np.ndindex(2, 2, 2, 2, 2):
+        low, high = _range(counts, counts + np.array(change), epsilon)
+        # If a row grows, the log ratio rises by at most epsilon, and falls by at most half of it.
         assert high <= epsilon + 1e-9
         assert low >= -epsilon / 2 - 1e-9
         widest = [min(widest[0], low), max(widest[1], high)]
     assert widest[0] < -0.49 * epsilon  # attained
-    assert widest[1] > 0.75 * epsilon  # with answers at half of that noise it would be within
-    # negative control: counts that may move either way cost more than epsilon
-    seen = [_range(np.array([1.0] * 30 + [0.0]), np.array([0.0] * 30 + [1.0]), epsilon)]
-    assert max(abs(end) for ends in seen for end in ends) > 1.2 * epsilon
+    assert widest[1] > 0.75 * epsilon
+    # Control: counts that may move in both directions lose more privacy than epsilon.
+    ranges = [_range(np.array([1.0] * 30 + [0.0]), np.array([0.0] * 30 + [1.0]), epsilon)]
+    assert max(abs(end) for ends in ranges for end in ends) > 1.2 * epsilon
 
 
 @pytest.mark.parametrize("wider", [1.0, 1.5])
 def test_a_bounded_range_composes_above_every_law_on_its_ends(wider: float) -> None:
-    """dp-accounting composes each law on t and t - w with noise; ours is above, and close."""
+    """For each law on t and t - w with noise, the computed delta is just above dp-accounting's."""
     epsilon, mu = 0.5, 0.4
     width = wider * epsilon
     ours = composed((GaussianPart(mu, 1.0), PurePart(epsilon, "x", width=width)))
@@ -138,12 +138,12 @@ def test_a_bounded_range_composes_above_every_law_on_its_ends(wider: float) -> N
         )
         both = noise.compose(law)
         most = np.maximum(most, [both.get_delta_for_epsilon(one) for one in at])
-    found = np.array([ours.delta(one) for one in at])
-    assert (found >= most * (1 - 1e-3)).all()  # its grid of 1e-4 is pessimistic
-    assert (found <= most * 1.5).all()  # one envelope for all t costs a little
-    answered = composed((GaussianPart(mu, 1.0), PurePart(epsilon, "x")))
-    loose = np.array([answered.delta(one) for one in at])
-    assert (found < 0.9 * loose).all()  # the control: randomised response alone is far above
+    deltas = np.array([ours.delta(one) for one in at])
+    assert (deltas >= most * (1 - 1e-3)).all()  # dp-accounting's grid of 1e-4 rounds up.
+    assert (deltas <= most * 1.5).all()  # One envelope for all t adds a little to delta.
+    loss = composed((GaussianPart(mu, 1.0), PurePart(epsilon, "x")))
+    loose = np.array([loss.delta(one) for one in at])
+    assert (deltas < 0.9 * loose).all()  # Control: plain randomised response is far above.
 
 
 PROBLEM = Problem(500, 8, 2, Relation.REPLACE, Domain.ball(8))
@@ -153,10 +153,10 @@ BUDGET = Budget(1.0, 1e-6)
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["wishart_exact", "jl_transform"])
 def test_a_profile_under_replace_is_composed_as_dp_accounting_does(key: str) -> None:
-    found = prepared_mechanism(parse_variant(key), PROBLEM, BUDGET, PrivateSteps((MEAN, SCALE)))
-    assert found.spent is not None
-    assert found.spent.epsilon <= BUDGET.epsilon
-    profile = found.mechanism.row_profile(PROBLEM, found.rest)
+    chain = prepared_mechanism(parse_variant(key), PROBLEM, BUDGET, PrivateSteps((MEAN, SCALE)))
+    assert chain.spent is not None
+    assert chain.spent.epsilon <= BUDGET.epsilon
+    profile = chain.mechanism.row_profile(PROBLEM, chain.rest)
     assert profile is not None
     step = 1e-3
     points = np.unique(np.rint(np.geomspace(1, 8_000, 250)).astype(int))
@@ -165,22 +165,22 @@ def test_a_profile_under_replace_is_composed_as_dp_accounting_does(key: str) -> 
     whole = pld.PrivacyLossDistribution(
         pld_pmf.create_pmf_pessimistic_connect_dots(step, points, np.array(deltas))
     )
-    for part in found.preparation.parts:
+    for part in chain.preparation.parts:
         assert isinstance(part, GaussianPart)
         whole = whole.compose(
             pld.from_gaussian_mechanism(
                 part.std, sensitivity=part.sensitivity, value_discretization_interval=step
             )
         )
-    assert found.spent.epsilon == pytest.approx(whole.get_epsilon_for_delta(BUDGET.delta), abs=1e-3)
-    # the control: of its claim alone less is known
-    parts = (*found.preparation.parts, ApproximatePart(found.rest.epsilon, BUDGET.delta / 2, "x"))
-    assert composed(parts).epsilon(BUDGET.delta) > found.spent.epsilon * 1.2
+    assert chain.spent.epsilon == pytest.approx(whole.get_epsilon_for_delta(BUDGET.delta), abs=1e-3)
+    # Control: composing only the claim of PCA gives a larger epsilon.
+    parts = (*chain.preparation.parts, ApproximatePart(chain.rest.epsilon, BUDGET.delta / 2, "x"))
+    assert composed(parts).epsilon(BUDGET.delta) > chain.spent.epsilon * 1.2
 
 
 def test_bought_bounds_are_a_sparse_vector_and_a_quantile_an_exponential_mechanism() -> None:
-    made = preparation(PrivateSteps((RANGE, BOUND)), 500, 8, Relation.REPLACE, BUDGET, pure=False)
-    widths = [part.width / part.epsilon for part in made.parts if isinstance(part, PurePart)]
+    steps = preparation(PrivateSteps((RANGE, BOUND)), 500, 8, Relation.REPLACE, BUDGET, pure=False)
+    widths = [part.width / part.epsilon for part in steps.parts if isinstance(part, PurePart)]
     assert widths == pytest.approx([1.5, 1.0])
 
 
@@ -189,16 +189,16 @@ def test_whether_anything_is_left_is_told_without_finding_what(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem = Problem(100, 5, 2, Relation.REPLACE, Domain.ball(5))
-    asked, wanted = parse_variant(key), PrivateSteps((BOUND,))
+    mechanism, steps = parse_variant(key), PrivateSteps((BOUND,))
     looks, excess = [], account._excess
     monkeypatch.setattr(account, "_excess", lambda *given: looks.append(1) or excess(*given))
     for epsilon in (1e-4, 1.02e-4, 1.2e-4, 1.0, 1e4):
         budget = Budget(epsilon, 1e-6)
         looks.clear()
-        nothing = account.leaves_nothing(asked, problem, budget, wanted)
+        nothing = account.leaves_nothing(mechanism, problem, budget, steps)
         assert nothing or len(looks) == 1
         try:
-            prepared_mechanism(asked, problem, budget, wanted)
+            prepared_mechanism(mechanism, problem, budget, steps)
         except CannotRun:
             assert nothing
         else:

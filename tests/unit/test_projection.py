@@ -1,4 +1,4 @@
-"""The 2-D pictures: alignment turns inside the space and no more."""
+"""The 2-D maps: alignment only rotates inside the released space."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def test_procrustes_agrees_with_scipy(seed: int, d: int, data: st.DataObject) ->
 @given(st.integers(0, 10**6), st.integers(1, 4))
 def test_aligned_pictures_do_not_depend_on_the_basis(seed: int, k: int) -> None:
     rows = generator(seed, "rows").standard_normal((9, 6))
-    released, true, inside = frame(seed, 6, k), frame(seed + 1, 6, k), frame(seed + 2, k, k)
-    one = coordinates(rows, released, true, "aligned")
-    two = coordinates(rows, released @ inside, true, "aligned")
+    estimate, true, inside = frame(seed, 6, k), frame(seed + 1, 6, k), frame(seed + 2, k, k)
+    one = coordinates(rows, estimate, true, "aligned")
+    two = coordinates(rows, estimate @ inside, true, "aligned")
     assert one.shape == (9, min(k, 2))
     np.testing.assert_allclose(one, two, atol=1e-9)
 

@@ -1,4 +1,4 @@
-"""A number is a measurement, a bound or a prediction, and every door says which."""
+"""A number is a measurement, a bound or a prediction, and every entry point states which."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from dpviz.report.sentences.claims import posterior_caption
 
 @given(st.floats(1e-6, 1e6), st.integers(1, 5))
 def test_what_is_read_of_a_bound_is_a_bound(value: float, digits: int) -> None:
-    read = {kind: Quantity(value, kind).words(digits) for kind in Kind}
+    words = {kind: Quantity(value, kind).words(digits) for kind in Kind}
     above, below = (
-        float(read[kind].removeprefix(kind.prefix).replace(",", ""))
+        float(words[kind].removeprefix(kind.prefix).replace(",", ""))
         for kind in (Kind.UPPER_BOUND, Kind.LOWER_BOUND)
     )
     assert below <= value * (1 + 1e-8)
     assert value * (1 - 1e-8) <= above
     assert above - below <= 1.01 * 10.0 ** (math.floor(math.log10(value)) - digits + 1) + 1e-12
-    assert read[Kind.UPPER_BOUND].startswith("at most ")
-    assert read[Kind.PREDICTION] == f"about {read[Kind.MEASUREMENT]}"
+    assert words[Kind.UPPER_BOUND].startswith("at most ")
+    assert words[Kind.PREDICTION] == f"about {words[Kind.MEASUREMENT]}"
 
 
 def test_counts_of_a_hundred_are_rounded_outwards() -> None:
-    share = math.e / (1 + math.e)  # .73106: 73 would be below the bound
+    share = math.e / (1 + math.e)  # The share is .73106, so 73 would be below the bound.
     assert Quantity(share, Kind.UPPER_BOUND).of_hundred() == "74"
     assert Quantity(share, Kind.LOWER_BOUND).of_hundred() == "73"
     assert Quantity(share, Kind.MEASUREMENT).of_hundred() == "73"
@@ -49,10 +49,10 @@ def test_counts_of_a_hundred_are_rounded_outwards() -> None:
 def test_the_total_variation_of_the_gap_test_is_proved_and_far_below_a_free_bound(
     relation: Relation,
 ) -> None:
-    """The two Gaussian queries by draws of their own likelihood ratio, beside a wrong test.
+    """The stated total variation agrees with simulated likelihood ratios of both Gaussian queries.
 
-    400,000 draws of E (1 - e^-L)+, whose standard deviation is at most 1/2: six standard errors
-    are .005. Half the noise, the control, is told from the statement.
+    The 400,000 samples of E (1 - e^-L)+ have a standard deviation of at most 1/2: six standard
+    errors are .005. The control, half the noise, differs from the stated value.
     """
     problem, budget = Problem(5_000, 6, 2, relation, Domain.ball(6)), Budget(1.0, 1e-5)
     mechanism = SmoothGap()
@@ -66,13 +66,13 @@ def test_the_total_variation_of_the_gap_test_is_proved_and_far_below_a_free_boun
 
     def apart(shift: np.ndarray) -> float:
         loss = (np.square(noise) - np.square(noise - shift)).sum(1) / 2
-        # from the other law's draws: E_Q (e^loss - 1)+ is the same and has no heavier tail here
+        # Sample the other law: E_Q (e^loss - 1)+ has the same value, with no heavier tail here.
         return float(np.maximum(np.expm1(loss), 0).mean())
 
-    stated = account.total_variation - values["gap_failing"]
-    assert abs(apart(shifts) - stated) < 0.005
-    assert apart(2 * shifts) > stated + 0.05
-    assert both_worlds(account).of_hundred() == "56"  # .5538 and no more than that
+    distance = account.total_variation - values["gap_failing"]
+    assert abs(apart(shifts) - distance) < 0.005
+    assert apart(2 * shifts) > distance + 0.05
+    assert both_worlds(account).of_hundred() == "56"  # 55.38 is rounded up.
     assert both_worlds(account).kind is Kind.UPPER_BOUND
     free = math.tanh(account.epsilon / 2)
     assert account.total_variation < free / 4
@@ -93,10 +93,10 @@ def test_many_releases_are_a_fact_for_whole_gaussian_queries_alone(
 
 @pytest.mark.parametrize(("key", "delta"), [("laplace_tight", 0.0), ("gaussian", 1e-5)])
 def test_an_alarm_is_said_as_at_most_where_its_account_is_a_bound(key: str, delta: float) -> None:
-    """At epsilon 1 an alarm of 5 % sounds for 13.6 % at most, and lifts one half to 73.2 %."""
+    """At epsilon 1 a 5 % alarm sounds for at most 13.6 %, and lifts a half to at most 73.2 %."""
     problem = Problem(500, 5, 2, Relation.REPLACE, Domain.ball(5))
-    seen = attacker_curve(parse_variant(key), problem, Budget(1.0, delta))
-    said = posterior_caption(attack_table(seen, 0.5), 0.5, seen.exact)
-    assert ("for at most 13.6\u00a0% of those present" in said) is (delta == 0)
-    assert ("to at most 73.2\u00a0%" in said) is (delta == 0)
-    assert ("at most" in said) is (delta == 0)
+    trade_off = attacker_curve(parse_variant(key), problem, Budget(1.0, delta))
+    caption = posterior_caption(attack_table(trade_off, 0.5), 0.5, trade_off.exact)
+    assert ("for at most 13.6\u00a0% of present people" in caption) is (delta == 0)
+    assert ("to at most 73.2\u00a0%" in caption) is (delta == 0)
+    assert ("at most" in caption) is (delta == 0)

@@ -1,4 +1,4 @@
-"""One question, one file: its function, its command, its file and what made its answer."""
+"""One question has one source file: its function, its command and the record of its answer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def frame() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["age", "income", "score"])
 
 
-# The same bytes as the command ---------------------------------------------------------------
+# Bytes equal to the command's ----------------------------------------------------------------
 
 QUICK = ["gaussian", "laplace"]
 CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
@@ -93,14 +93,14 @@ CALLS: dict[str, tuple[str, Callable[[], Answer]]] = {
 
 @cache
 def answer(name: str) -> Answer:
-    """Return the answer of a call, asked once for all tests: none of them changes it."""
+    """Return the answer of a call, computed once for all tests, since none changes it."""
     with pytest.MonkeyPatch.context() as few:
         rough(few)
         return CALLS[name][1]()
 
 
 def rough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a card take half of the draws and narrow nothing: where it is to be the same alone."""
+    """Let a card use half of the releases without narrowing, if only equality is tested."""
     monkeypatch.setattr("dpviz.simulation.goal._NARROWINGS", 0)
 
 
@@ -110,11 +110,11 @@ def _rough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in CALLS if name != "board"])  # it writes a file
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "board"])
 def test_a_command_prints_the_bytes_of_its_function(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As JSON and, of the same answer, what is for people; a schema is JSON and no table."""
+    """JSON and the text for people come from one answer; a schema has JSON but no table."""
     tell = asking.tell
 
     def told(question: Study, found: Answer, arguments: argparse.Namespace, words: str) -> None:
@@ -123,13 +123,13 @@ def test_a_command_prints_the_bytes_of_its_function(
 
     monkeypatch.setattr(asking, "tell", told)
     assert main([*cli.UNDER.get(name, name).split(), *CALLS[name][0].split()]) == 0
-    own = answer(name)
-    shown = [own.to_json()] if name == "schema" else [own.to_json(), own.printed()]
-    assert capsys.readouterr().out == "".join(f"{text}\n" for text in shown)
+    one = answer(name)
+    texts = [one.to_json()] if name == "schema" else [one.to_json(), one.printed()]
+    assert capsys.readouterr().out == "".join(f"{text}\n" for text in texts)
 
 
 NO_NUMBERS = {"app", "class", "completion", "export-browser", "fetch", "lesson"}
-"""Commands that start, copy, download, complete or check something and answer nothing."""
+"""Commands that start, copy, download, complete or check something, and so give no answer."""
 
 
 def test_every_command_that_answers_is_a_function() -> None:
@@ -159,92 +159,96 @@ def test_a_ledger_and_a_release_are_what_their_files_hold(
 ) -> None:
     pytest.importorskip("opendp")
     book = tmp_path / "mine.jsonl"
-    made = dpviz.ledger(book, limit=(3, 1e-5), purpose="a test")
-    assert made.data()["left"] == {"epsilon": 3.0, "delta": 1e-5}
-    asked: dict[str, Any] = {"ledger": book, "row_bound": 60, "delta": 1e-6}
-    found = dpviz.release("digits", out=tmp_path / "out.json", **asked)
-    assert (tmp_path / "out.json").read_text(encoding="utf-8") == found.to_json() + "\n"
-    assert found.table()["feature"].tolist() == list(found.release.declared.bounds.value.names)
+    record = dpviz.ledger(book, limit=(3, 1e-5), purpose="a test")
+    assert record.data()["left"] == {"epsilon": 3.0, "delta": 1e-5}
+    options: dict[str, Any] = {"ledger": book, "row_bound": 60, "delta": 1e-6}
+    release = dpviz.release("digits", out=tmp_path / "out.json", **options)
+    assert (tmp_path / "out.json").read_text(encoding="utf-8") == release.to_json() + "\n"
+    assert release.table()["feature"].tolist() == list(release.release.declared.bounds.value.names)
     assert main(["ledger", str(book), "--format", "json"]) == 0
-    read = dpviz.ledger(book)
-    assert capsys.readouterr().out == read.to_json() + "\n"
-    assert len(read.table()) == 1
-    assert read.verify([tmp_path / "out.json"]) == []
-    # neither says what the rows are, and neither is asked again
-    for answer in (found, read):
-        kept = answer.save(tmp_path / "kept.json")
-        assert dpviz.load(kept).to_json() == answer.to_json()
+    record_after = dpviz.ledger(book)
+    assert capsys.readouterr().out == record_after.to_json() + "\n"
+    assert len(record_after.table()) == 1
+    assert record_after.verify([tmp_path / "out.json"]) == []
+    # Neither result contains data rows, and neither can be computed again.
+    for answer in (release, record_after):
+        path = answer.save(tmp_path / "kept.json")
+        assert dpviz.load(path).to_json() == answer.to_json()
         assert answer.made is not None
         assert answer.made.rows is None
-        with pytest.raises(InvalidSetting, match="asked again"):
-            dpviz.rerun(kept)
-    assert dpviz.ledger(book).data() == read.data()
+        with pytest.raises(InvalidSetting, match="dpviz function that can be repeated"):
+            dpviz.rerun(path)
+    assert dpviz.ledger(book).data() == record_after.data()
     with pytest.raises(InvalidSetting, match="limit"):
         dpviz.ledger(book, purpose="another")
     with pytest.raises(DpvizError):
         dpviz.ledger(book, limit="1,0")
 
 
-# Kept in a file ------------------------------------------------------------------------------
+# Answers in a file ---------------------------------------------------------------------------
 
 
 def same(one: Any, two: Any) -> bool:
-    """Return whether two figures hold the same, in whatever order of their fields."""
+    """Return whether two figures have equal content, in any order of their fields."""
     return bool(json.loads(one.to_json()) == json.loads(two.to_json()))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CALLS)
 def test_an_answer_is_read_back_as_it_was(name: str, tmp_path: Path) -> None:
-    found = answer(name)
-    again = dpviz.load(found.save(tmp_path / "kept.json"))
-    assert again.summary() == found.summary()
-    assert again.printed() == found.printed()
-    assert again.to_json() == found.to_json()
-    pd.testing.assert_frame_equal(again.table(), found.table())
-    assert again.made == found.made
+    result = answer(name)
+    again = dpviz.load(result.save(tmp_path / "kept.json"))
+    assert again.summary() == result.summary()
+    assert again.printed() == result.printed()
+    assert again.to_json() == result.to_json()
+    pd.testing.assert_frame_equal(again.table(), result.table())
+    assert again.made == result.made
     assert again.made is not None
     assert again.made.question == again.question == name
     for figure in again.figures:
-        assert same(again.figure(figure), found.figure(figure))
-    # every figure that can be drawn is there, but those that show rows
-    drawn = {
+        assert same(again.figure(figure), result.figure(figure))
+    # Every figure must be available, except figures that show data rows.
+    figures = {
         name
-        for name in found.figures
-        if name not in found.with_rows and (name not in METRICS or name in found.table())
+        for name in result.figures
+        if name not in result.with_rows and (name not in METRICS or name in result.table())
     }
-    assert drawn <= set(again.figures)
+    assert figures <= set(again.figures)
     assert "<table" in again._repr_html_()
-    kept = tmp_path / "kept again.json"
-    assert again.save(kept).read_bytes() == (tmp_path / "kept.json").read_bytes()
+    path = tmp_path / "kept again.json"
+    assert again.save(path).read_bytes() == (tmp_path / "kept.json").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("where", "value", "said"),
     [
-        (("made", "options"), -1, "a file that the save of an answer wrote"),
-        (("made", "versions"), [[]], "a file that the save of an answer wrote"),
-        (("made", "date"), None, "a file that the save of an answer wrote"),
-        (("table", "rows"), "x", "a file that the save of an answer wrote"),
-        (("left_out",), [1], "a file that the save of an answer wrote"),
-        (("figures",), "2020", "a file that the save of an answer wrote"),
-        (("answer", "gap"), math.inf, "a file that the save of an answer wrote"),
-        (("figures", "delta", "data", 0, "marker"), "x", "the file was changed; got 'delta'"),
-        (("figures", "delta", "data", 0, "type"), [], "the file was changed; got 'delta'"),
+        (("made", "options"), -1, "a file written by the method save of an answer"),
+        (("made", "versions"), [[]], "a file written by the method save of an answer"),
+        (("made", "date"), None, "a file written by the method save of an answer"),
+        (("table", "rows"), "x", "a file written by the method save of an answer"),
+        (("left_out",), [1], "a file written by the method save of an answer"),
+        (("figures",), "2020", "a file written by the method save of an answer"),
+        (("answer", "gap"), math.inf, "a file written by the method save of an answer"),
+        (
+            ("figures", "delta", "data", 0, "marker"),
+            "x",
+            "was changed after saving; got 'delta'",
+        ),
+        (("figures", "delta", "data", 0, "type"), [], "was changed after saving; got 'delta'"),
     ],
 )
 def test_a_file_that_was_changed_is_one_sentence(
     tmp_path: Path, where: tuple[Any, ...], value: Any, said: str
 ) -> None:
-    kept = answer("audit").save(tmp_path / "kept.json")
-    found = place = json.loads(kept.read_text())
+    path = answer("audit").save(tmp_path / "kept.json")
+    content = place = json.loads(path.read_text())
     for key in where[:-1]:
         place = place[key]
     place[where[-1]] = value
-    # as 1e999, which is a number to JSON and none to a double
-    kept.write_text(json.dumps(found).replace("Infinity", "1e999"))
+    # JSON allows the number 1e999, but a double cannot hold it.
+    path.write_text(json.dumps(content).replace("Infinity", "1e999"))
     with pytest.raises(InvalidSetting) as caught:
-        dpviz.load(kept).figure("delta")
+        dpviz.load(path).figure("delta")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -255,37 +259,37 @@ def test_no_row_and_no_folder_is_in_the_file(tmp_path: Path) -> None:
     table = frame()
     table.iloc[3, 1] = 7316.4859
     table.to_csv(secret, index=False)
-    found = dpviz.compare(secret, trials=2, k=1, row_bound=5, mechanisms="gaussian")
-    text = found.save(tmp_path / "kept.json").read_text(encoding="utf-8")
+    comparison = dpviz.compare(secret, trials=2, k=1, row_bound=5, mechanisms="gaussian")
+    text = comparison.save(tmp_path / "kept.json").read_text(encoding="utf-8")
     assert "secret" not in text
     assert "people.csv" not in text
     assert "7316" not in text
     again = dpviz.load(tmp_path / "kept.json")
-    assert "projection" in found.figures
-    with pytest.raises(InvalidSetting, match="without rows of the table"):
+    assert "projection" in comparison.figures
+    with pytest.raises(InvalidSetting, match="shows no rows of the table"):
         again.figure("projection")
     assert again.made is not None
     assert again.made.options["table"] is None
 
 
-# What made it, and asking again --------------------------------------------------------------
+# Records and repeats -------------------------------------------------------------------------
 
 
 def test_what_differs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept = tmp_path / "kept.json"
+    path = tmp_path / "kept.json"
     words = ["compare", "iris", "--trials", "2", "--mechanism", "gaussian"]
-    assert main([*words, "--save", str(kept)]) == 0
-    assert main(["rerun", str(kept)]) == 0
+    assert main([*words, "--save", str(path)]) == 0
+    assert main(["rerun", str(path)]) == 0
     assert "Same numbers" in capsys.readouterr().out
-    content = json.loads(kept.read_text())
+    content = json.loads(path.read_text())
     content["answer"]["results"][0]["metrics"]["recovery"]["mean"] *= 1 + 1e-9
     content["made"]["versions"]["numpy"] = "1.0"
-    kept.write_text(json.dumps(content))
-    found = dpviz.rerun(kept)
-    assert [item.where for item in found.differences] == ["results[0].metrics.recovery.mean"]
-    assert "Numbers differ by at most 1e-9 of themselves." in found.summary()
-    assert "numpy was 1.0, is" in found.summary()
-    assert main(["rerun", str(kept), "--format", "json"]) == 1
+    path.write_text(json.dumps(content))
+    answer_again = dpviz.rerun(path)
+    assert [item.where for item in answer_again.differences] == ["results[0].metrics.recovery.mean"]
+    assert "The largest relative difference of a number is 1e-9." in answer_again.summary()
+    assert "numpy was 1.0, is" in answer_again.summary()
+    assert main(["rerun", str(path), "--format", "json"]) == 1
     assert json.loads(capsys.readouterr().out)["same"] is False
 
 
@@ -295,21 +299,21 @@ def test_a_table_that_was_in_memory_or_a_file_is_to_be_said(tmp_path: Path) -> N
     options: dict[str, Any] = {"trials": 2, "k": 1, "mechanisms": "gaussian"}
     limits = {name: (-9.0, 9.0) for name in table}
     in_memory = dpviz.compare(table, bounds=limits, domain="box", **options)
-    kept = in_memory.save(tmp_path / "memory.json")
-    with pytest.raises(InvalidSetting, match="a file or in memory"):
-        dpviz.rerun(kept)
-    assert dpviz.rerun(kept, table=table).same
-    moved = table.assign(age=table["age"] + 1e-3)
-    other = dpviz.rerun(kept, table=moved)
+    file = in_memory.save(tmp_path / "memory.json")
+    with pytest.raises(InvalidSetting, match="passed again: answers do not store it"):
+        dpviz.rerun(file)
+    assert dpviz.rerun(file, table=table).same
+    changes = table.assign(age=table["age"] + 1e-3)
+    other = dpviz.rerun(file, table=changes)
     assert not other.same
-    assert "The rows are others." in other.summary()
+    assert "The rows differ." in other.summary()
     of_file = dpviz.compare(path, **options).save(tmp_path / "file.json")
-    with pytest.raises(InvalidSetting, match="a file or in memory"):
+    with pytest.raises(InvalidSetting, match="passed again: answers do not store it"):
         dpviz.rerun(of_file)
     assert main(["rerun", str(of_file), "--table", str(path)]) == 0
 
 
-# Every function says what it takes -----------------------------------------------------------
+# Documented parameters -----------------------------------------------------------------------
 
 ASKING = sorted(asking_functions())
 
@@ -324,8 +328,8 @@ def test_the_help_lists_every_option_with_type_default_and_help(name: str) -> No
         kind = signature[option].annotation
         assert not isinstance(kind, str), option
         assert re.search(rf"^(\w+, )*{option}(, \w+)*( : |$)", doc, re.MULTILINE), option
-        own = inspect.signature(question_of(function).function).parameters
-        if option not in own:
+        options = inspect.signature(question_of(function).function).parameters
+        if option not in options:
             assert " ".join(param.help.split()[:6]) in " ".join(doc.split()), option
         if param.kind == "choice":
             inner = [item for item in (kind, *get_args(kind)) if get_origin(item) is Literal]
@@ -335,8 +339,8 @@ def test_the_help_lists_every_option_with_type_default_and_help(name: str) -> No
 
 
 def test_no_row_of_a_bunch_is_in_the_file(tmp_path: Path) -> None:
-    """It is a mapping, as an allocation is, whose numbers are noted."""
+    """A bunch is a mapping, as an allocation is, but the record omits its numbers."""
     rows = frame().to_numpy().copy()
     rows[3, 1] = 7316.4859
-    found = dpviz.predict(Bunch(data=rows), k=1, row_bound=5, mechanisms="gaussian")
-    assert "7316" not in found.save(tmp_path / "kept.json").read_text(encoding="utf-8")
+    prediction = dpviz.predict(Bunch(data=rows), k=1, row_bound=5, mechanisms="gaussian")
+    assert "7316" not in prediction.save(tmp_path / "kept.json").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A release's files: room before the spend, one sentence after it, nothing half-written."""
+"""A release's files: space is taken before the spend, one sentence after it, no partial file."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ WORDS += ["--row-bound", "60", "--delta", "1e-7"]
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
-    made = Ledger(tmp_path / "ledger")
-    made.create(Budget(3.0, 1e-5), Relation.REPLACE)
-    return made
+    book = Ledger(tmp_path / "ledger")
+    book.create(Budget(3.0, 1e-5), Relation.REPLACE)
+    return book
 
 
 def _release(ledger: Ledger, out: Path) -> int:
@@ -51,13 +51,13 @@ def _temporary(folder: Path) -> list[str]:
 def test_a_release_is_kept_beside_the_ledger_for_its_owner(ledger: Ledger, tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     assert _release(ledger, out) == 0
-    (kept,) = ledger.kept().values()
-    assert kept.parent == tmp_path / "ledger.releases"
-    assert kept.name == f"000001-{ledger.read().heads[0][:16]}.json"
-    assert kept.read_bytes() == out.read_bytes()
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
-    assert json.loads(kept.read_text())["ledger"]["head"] == ledger.read().heads[0]
+    (release,) = ledger.kept().values()
+    assert release.parent == tmp_path / "ledger.releases"
+    assert release.name == f"000001-{ledger.read().heads[0][:16]}.json"
+    assert release.read_bytes() == out.read_bytes()
+    assert stat.S_IMODE(release.stat().st_mode) == 0o600
+    assert stat.S_IMODE(release.parent.stat().st_mode) == 0o700
+    assert json.loads(release.read_text())["ledger"]["head"] == ledger.read().heads[0]
     assert _temporary(tmp_path) == []
 
 
@@ -69,7 +69,7 @@ def test_out_and_ledger_must_be_apart(
     before = ledger.path.read_bytes()
     for out in (tmp_path / name, tmp_path / "link" / name):
         assert _release(ledger, out) == 2
-        assert "--out must name a file apart from the ledger" in capsys.readouterr().err
+        assert "--out must name a file that is not part of a ledger" in capsys.readouterr().err
     assert ledger.path.read_bytes() == before
 
 
@@ -78,13 +78,13 @@ def test_out_must_be_new_and_writable(
 ) -> None:
     (tmp_path / "there").write_text("mine")
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
-    for name, said in (
+    for name, message in (
         ("there", "must name a new file"),
         ("dangling", "must name a new file"),
         ("missing/out", "cannot be written in that folder"),
     ):
         assert _release(ledger, tmp_path / name) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert ledger.read().spends == ()
     assert (tmp_path / "there").read_text() == "mine"
 
@@ -94,26 +94,26 @@ def test_out_must_be_new_and_writable(
 def test_a_limit_on_file_sizes_is_a_sentence_before_the_spend(
     ledger: Ledger, tmp_path: Path, blocks: int
 ) -> None:
-    """``ulimit -f``, at which a write fails in the middle."""
+    """If ``ulimit -f`` would cut off a file, a release is refused before the spend."""
 
     def limited() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (blocks * 1024, blocks * 1024))
 
     to = ["--ledger", str(ledger.path), "--out", str(tmp_path / "out.json")]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "dpviz", *WORDS, *to],
         cwd=PACKAGE.parent,
         capture_output=True,
         text=True,
         check=False,
-        # a file of bytecode would be cut off too, and be read by the next test
+        # Write no Python bytecode: it would be cut off too, and the next test would read it.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         preexec_fn=limited,
         timeout=120,
     )
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "cannot be written: it would be larger than files may be" in done.stderr
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1
+    assert "cannot be written: it would be larger than files may be" in process.stderr
     assert ledger.read().spends == ()
     assert not (tmp_path / "out.json").exists()
     assert _temporary(tmp_path) == []
@@ -142,16 +142,16 @@ def test_room_is_taken_where_the_system_has_no_call_for_it(
         raise OSError(errno.EOPNOTSUPP, "no such call")
 
     monkeypatch.setattr(os, "posix_fallocate", missing)
-    taken = files.Reserved(tmp_path, 3 * 2**20 + 5, "it")
+    room = files.Reserved(tmp_path, 3 * 2**20 + 5, "it")
     (part,) = tmp_path.iterdir()
     assert part.stat().st_size == 3 * 2**20 + 5
-    taken.become(tmp_path / "file", b"short")
-    taken.drop()
+    room.become(tmp_path / "file", b"short")
+    room.drop()
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"short"]
 
 
 def _failing(*broken: int) -> Callable[..., None]:
-    """Return a replacement of a file's naming that fails for the first, the second or both."""
+    """Return an ``os.replace`` that fails at its first call, its second call or both."""
     count = [0]
     real = os.replace
 
@@ -207,7 +207,7 @@ def test_an_interrupt_after_the_spend_says_what_was_spent(
     assert _release(ledger, tmp_path / "out.json") == 2
     error = capsys.readouterr().err
     assert "delta 1e-7 are spent, as spend number 1 of ledger ledger" in error
-    assert "as it was interrupted" in error
+    assert "because it was interrupted" in error
     assert _temporary(tmp_path) == []
 
 
@@ -222,9 +222,9 @@ def test_a_table_that_is_gone_after_the_spend_says_what_was_spent(
     real = Ledger.spend
 
     def spend(*given: Any, **named: Any) -> Any:
-        made = real(*given, **named)
+        result = real(*given, **named)
         table.unlink()
-        return made
+        return result
 
     monkeypatch.setattr(Ledger, "spend", spend)
     words = ["release", str(table), *WORDS[2:], "--ledger", str(ledger.path)]
@@ -243,9 +243,9 @@ def test_a_fault_after_the_spend_is_loud_and_says_what_was_spent(
         raise ZeroDivisionError
 
     monkeypatch.setattr(making, "second_moment", broken)
-    with pytest.raises(ZeroDivisionError) as found:
+    with pytest.raises(ZeroDivisionError) as error:
         _release(ledger, tmp_path / "out.json")
-    assert "are spent, as spend number 1" in found.value.__notes__[0]
+    assert "are spent, as spend number 1" in error.value.__notes__[0]
     assert _temporary(tmp_path) == []
 
 
@@ -255,8 +255,8 @@ def test_the_room_taken_is_enough(ledger: Ledger, d: int) -> None:
     table = Table("made", rows, tuple("é" * 20 + str(i) for i in range(d)))
     schema = Schema(tuple(Column(name, -3, 3) for name in table.columns))
     options = ReleaseOptions(row_bound="1e-300", k=d, epsilon=0.01, delta=1e-9)
-    made = make(options, table, schema, ledger=ledger)
-    size = len(made.to_text())
+    release = make(options, table, schema, ledger=ledger)
+    size = len(release.to_text())
     assert size <= plan(options, table, schema).largest_file < size + 30 * d * (2 * d + 1) + 2_048
 
 
@@ -274,7 +274,7 @@ def test_another_table_is_refused_and_the_same_bytes_are_known_again(
         words += ["--schema", str(tmp_path / "schema.json"), "--delta", "1e-7", "--epsilon", "0.5"]
         words += ["--ledger", str(ledger.path), "--out", str(tmp_path / f"{number}.json")]
         assert main(words) == status
-    assert "ledger ledger is about another table" in capsys.readouterr().err
-    assert _release(ledger, tmp_path / "out.json") == 2  # the example
-    assert "is about another table" in capsys.readouterr().err
+    assert "ledger ledger belongs to a different table" in capsys.readouterr().err
+    assert _release(ledger, tmp_path / "out.json") == 2  # The example is a different table.
+    assert "belongs to a different table" in capsys.readouterr().err
     assert len(ledger.read().spends) == 2

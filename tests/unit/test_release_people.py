@@ -1,4 +1,4 @@
-"""Who is protected: a row, or a person with all of her rows."""
+"""Unit of privacy: a row, or a person with all her rows."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def _moved(one: Plan, other: Plan) -> float:
     """Return the change of the weighted moment over its own stated sensitivity."""
     upper = np.triu_indices(3)
     weights = np.where(upper[0] == upper[1], DIAGONAL_WEIGHT, OTHER_WEIGHT)
-    moved = (one.moment() - other.moment())[upper] * weights
-    own = (one.schema.rows_a_person or 1) * sensitivity_l2(one.relation, one.bits)
-    return math.sqrt(sum(int(value) ** 2 for value in moved)) / own
+    change = (one.moment() - other.moment())[upper] * weights
+    reach = (one.schema.rows_a_person or 1) * sensitivity_l2(one.relation, one.bits)
+    return math.sqrt(sum(int(value) ** 2 for value in change)) / reach
 
 
 @settings(max_examples=150, deadline=None)
@@ -62,7 +62,7 @@ def _moved(one: Plan, other: Plan) -> float:
 def test_all_rows_of_one_person_move_no_more_than_stated(
     rest: list[tuple[str, bytes]], before: list[bytes], after: list[bytes]
 ) -> None:
-    """Her lines change, and may be in other places: she is left with two rows, as is stated."""
+    """If a person's lines and their places change, the moment moves within the stated bound."""
     length = max(len(before), len(after), 2)
     gone = [b""] * length
     first = [("her", row) for row in (before + gone)[:length]]
@@ -76,7 +76,7 @@ def test_the_sensitivity_is_reached_and_a_schema_that_does_not_count_passes_it()
     many = [("her", b"1,0,0")] * 6, [("her", b"0,1,0")] * 6
     one, other = (_planned(_text(lines), TWO) for lines in many)
     assert 0.98 < _moved(one, other) <= 1
-    unknown = replace(TWO, person="")  # the table is said to hold no more than two of anybody
+    unknown = replace(TWO, person="")  # The schema claims two rows per person at most.
     one, other = (_planned(_text(lines), unknown) for lines in many)
     assert _moved(one, other) > 2.9
 
@@ -90,12 +90,12 @@ def _parquet(ids: pa.Array) -> bytes:
 
 def test_every_kind_of_table_counts_the_same_rows() -> None:
     ids = [7, 8, 7, 7, None, None, None, 8]
-    kept = np.array([1, 1, 1, 0, 0, 0, 0, 1], bool)
+    mask = np.array([1, 1, 1, 0, 0, 0, 0, 1], bool)
     body = "".join(
         f"{'' if who is None else who},{j / 10},{j / 10},{j / 10}\n"
         for j, who in enumerate(ids, start=1)
     )
-    want = np.repeat(np.arange(1, 9)[kept] / 10, 3).reshape(-1, 3)
+    want = np.repeat(np.arange(1, 9)[mask] / 10, 3).reshape(-1, 3)
     for table in (
         b"who,a,b,c\n" + body.encode(),
         _parquet(pa.array(ids)),
@@ -103,7 +103,7 @@ def test_every_kind_of_table_counts_the_same_rows() -> None:
     ):
         records = open_records(table, TWO)
         (block,) = records.blocks()
-        assert records.n == 8  # which is public, and counts the rows that are left out
+        assert records.n == 8  # The public n includes rows that do not count.
         assert np.array_equal(block, want)
     numbers = np.array(
         [[np.nan if who is None else who, *[j / 10] * 3] for j, who in enumerate(ids, 1)]
@@ -117,34 +117,34 @@ def test_every_kind_of_table_counts_the_same_rows() -> None:
 
 @pytest.mark.parametrize("kind", ["id", "column", "bound"])
 def test_a_blank_id_moves_the_sums_no_more_than_stated(kind: str) -> None:
-    """Persons by a column of a text or of a Parquet file, or said to have so many rows.
+    """A blank id moves the sums as stated, for ids in text or Parquet or a stated row number.
 
-    Were those without an id one person, her blank line would decide whether another's counts.
+    If rows without an id were one person, a blank line would decide whether another counts.
     """
-    found = release_neighbours.compare_people(2, 60, kinds=[kind])
-    assert found.sound, found.examples[:3]
-    assert found.released == 60
+    search = release_neighbours.compare_people(2, 60, kinds=[kind])
+    assert search.sound, search.examples[:3]
+    assert search.released == 60
 
 
 def test_the_search_finds_a_reader_to_whom_all_blanks_are_one_person() -> None:
     with mock.patch.object(_People, "nobody", return_value=False):
-        found = release_neighbours.compare_people(2, 60, kinds=["id", "column"])
-    assert not found.sound
-    assert max(found.l2, found.l1) > 1
+        search = release_neighbours.compare_people(2, 60, kinds=["id", "column"])
+    assert not search.sound
+    assert max(search.l2, search.l1) > 1
 
 
 def test_a_word_for_missing_names_nobody_in_the_column_of_the_person() -> None:
     rows = [(who, b"1,0,0") for who in ("p", "unknown", "q", "Unknown ", "unknown", "p", "p")]
-    for missing, kept in (((), 6), (("unknown",), 4), (("unknown", "Unknown"), 4)):
+    for missing, count in (((), 6), (("unknown",), 4), (("unknown", "Unknown"), 4)):
         who = Column("who", use=False, missing=missing)
         schema = replace(TWO, columns=(who, *TWO.columns))
         assert Schema.from_text(schema.to_text()) == schema
         (block,) = open_records(_text(rows), schema).blocks()
-        assert len(block) == kept - ("Unknown" in missing)
+        assert len(block) == count - ("Unknown" in missing)
     for wrong in ("-9", "1,5", "", [1]):
         with pytest.raises(InvalidSetting, match="a number"):
             Column("a", missing=(wrong,))
-    with pytest.raises(InvalidSetting, match="other words than those for missing"):
+    with pytest.raises(InvalidSetting, match="words that do not mean missing values"):
         Column("a", levels=("no", "yes", "Unknown"), missing=("unknown",))
 
 
@@ -170,31 +170,31 @@ def test_a_logarithm_is_of_its_cell_alone_and_moves_no_more_than_stated(
     tables = [b"a,b,c\n" + b"\n".join([row, *rest, b"1,1,1"]) for row in (before, after)]
     blocks = [next(iter(open_records(table, logs).blocks())) for table in tables]
     one, other = (logs.filled(block) for block in blocks)
-    assert np.array_equal(one[1:], other[1:])  # no cell of another row has changed
+    assert np.array_equal(one[1:], other[1:])  # No cell of any other row has changed.
     assert np.array_equal(one, np.vstack([logs.filled(block[None]) for block in blocks[0]]))
     low, high, _ = logs.limits_used.T
     assert (one >= low).all()
     assert (one <= high).all()
     options = ReleaseOptions(row_bound="8", k=1, delta=1e-6)
-    moved = _moved(*(plan(options, table, logs) for table in tables))
-    assert moved <= 1
+    change = _moved(*(plan(options, table, logs) for table in tables))
+    assert change <= 1
 
 
 def test_what_is_beyond_the_limit_does_not_go_with_a_person() -> None:
-    """Typical values in the place of her rows would move X'X with her where they are not zero."""
+    """Rows beyond the limit do not go with a person: nonzero typical values would move X'X."""
     half = replace(TWO, columns=tuple(Column(name, 0, 1) for name in "abc"))
     options = ReleaseOptions(row_bound="2", k=1, delta=1e-6, center="none", relation="zero-out")
-    planned = plan(options, _text([("her", b"1,1,1")] * 9), half)
+    release_plan = plan(options, _text([("her", b"1,1,1")] * 9), half)
     upper = np.triu_indices(3)
     weights = np.where(upper[0] == upper[1], DIAGONAL_WEIGHT, OTHER_WEIGHT)
-    of_hers = planned.moment()[upper] * weights  # all of which goes with her
-    own = 2 * sensitivity_l2(Relation.ZERO_OUT, planned.bits)
-    moved = math.sqrt(sum(int(value) ** 2 for value in of_hers)) / own
-    assert 0.7 < moved <= 1
+    of_hers = release_plan.moment()[upper] * weights  # A removed person takes these terms away.
+    reach = 2 * sensitivity_l2(Relation.ZERO_OUT, release_plan.bits)
+    change = math.sqrt(sum(int(value) ** 2 for value in of_hers)) / reach
+    assert 0.7 < change <= 1
 
 
 def test_a_person_column_that_is_not_there_is_one_sentence() -> None:
-    with pytest.raises(InvalidTable, match="none of its 3 is named 'who'"):
+    with pytest.raises(InvalidTable, match="none of its 3 columns has the name 'who'"):
         open_records(b"a,b,c\n1,1,1\n", TWO)
 
 
@@ -232,7 +232,7 @@ def test_three_rows_need_three_times_the_noise(law: Law) -> None:
 
 
 def test_a_release_of_rows_says_what_it_is_for_a_person() -> None:
-    """Three rows at (1, 1e-6) are epsilon 3.32, ten 13.5: what counting rows alone would hide."""
+    """At (1, 1e-6) a row, three rows lose epsilon 3.32 and ten rows 13.5, as a release states."""
     mu = mu_of(Budget(1.0, 1e-6))
     assert epsilon_of(1e-6, 3 * mu) == pytest.approx(3.32, abs=0.01)
     assert epsilon_of(1e-6, 10 * mu) == pytest.approx(13.5, abs=0.05)
@@ -247,31 +247,27 @@ def test_the_release_and_the_ledger_say_who_is_protected(tmp_path: Path) -> None
     persons.create(Budget(5, 1e-4), Relation.REPLACE, unit=Unit.PERSON)
     rows.create(Budget(5, 1e-4), Relation.REPLACE)
     assert persons.read().unit is Unit.PERSON
-    made = make(options, table, TWO, ledger=persons).to_json()
-    assert made["unit"] == {"protected": "person", "rows": 2, "person": "who"}
-    assert any("'who' names the person" in said for said in made["assumed_public"])
-    with pytest.raises(
-        LedgerError, match=r"one row at a time. This release is under replace, one perso"
-    ):
+    text = make(options, table, TWO, ledger=persons).to_json()
+    assert text["unit"] == {"protected": "person", "rows": 2, "person": "who"}
+    assert any("'who' names the person" in said for said in text["assumed_public"])
+    with pytest.raises(LedgerError, match=r"row under replace .* loss of one person under replace"):
         make(options, table, TWO, ledger=rows)
-    with pytest.raises(
-        LedgerError, match=r"one person at a time. This release is under replace, one ro"
-    ):
+    with pytest.raises(LedgerError, match=r"person under replace .* loss of one row under replace"):
         make(options, table, ABC, ledger=persons)
-    made = make(options, table, ABC, ledger=rows).to_json()
-    assert made["unit"] == {"protected": "row", "rows": 1, "person": None}
-    assert any("protects ONE ROW" in said for said in made["assumed_public"])
+    text = make(options, table, ABC, ledger=rows).to_json()
+    assert text["unit"] == {"protected": "row", "rows": 1, "person": None}
+    assert any("protects ONE ROW" in said for said in text["assumed_public"])
 
 
 def test_variances_are_of_the_paid_count_where_a_person_has_one_row() -> None:
-    """Of 591 rows 304 count; divided by 591 the variances were half of what they are."""
+    """Variances are divided by the 304 rows that count; dividing by all 591 once halved them."""
     rows = np.random.default_rng(4).uniform(-1, 1, (591, 3)) * [0.5, 0.1, 0.1]
     who = [f"p{j % 304}" for j in range(591)]
     lines = [(name, ",".join(map(str, row)).encode()) for name, row in zip(who, rows, strict=True)]
     options = ReleaseOptions(row_bound="1", k=1, epsilon=10, delta=1e-6)
-    made = make(options, _text(lines), replace(TWO, rows_a_person=1)).to_json()
-    assert made["n"] == 591
-    # the standard deviation of the count's noise is about 3, and 5 % are 15
-    assert made["counted"] == pytest.approx(304, rel=0.05)
+    text = make(options, _text(lines), replace(TWO, rows_a_person=1)).to_json()
+    assert text["n"] == 591
+    # The noise on the count has a standard deviation of about 3; 5 % of the count are 15.
+    assert text["counted"] == pytest.approx(304, rel=0.05)
     exact = np.square(rows[:304, 0]).mean()
-    assert made["eigenvalues"][0] == pytest.approx(exact, rel=0.2)
+    assert text["eigenvalues"][0] == pytest.approx(exact, rel=0.2)

@@ -1,4 +1,4 @@
-"""What a release says of itself: bars, readable components and recovery, from its file alone."""
+"""A release read from its file alone: error bars, readable components and recovery."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _file(matrix: np.ndarray, std: float = STD, law: Law = Law.NORMAL) -> dict[s
 
 
 def _drawn(draw: int) -> np.ndarray:
-    drawn = generator(5, "release", draw).standard_normal((D, D))
-    return TRUE + STD / 2**0.5 * (drawn + drawn.T)
+    noise = generator(5, "release", draw).standard_normal((D, D))
+    return TRUE + STD / 2**0.5 * (noise + noise.T)
 
 
 @pytest.mark.parametrize("law", list(Law))
@@ -56,36 +56,36 @@ def test_the_noise_is_told_in_units_of_the_table(law: Law) -> None:
 
 
 def test_recovery_that_may_be_printed_is_that_of_the_truth() -> None:
-    """Over 20 releases within .02 of what the true components keep, not in the file."""
+    """Over 20 releases, the read recovery, which no file has, is within .02 of the truth."""
     truth = SecondMoment(TRUE, 1)
-    said, kept = [], []
+    texts, truths = [], []
     for draw in range(20):
-        found = read(_file(_drawn(draw)))
-        share = np.einsum("ai,ab,bi", found.loadings, TRUE, found.loadings) / VALUES[:K].sum()
-        kept.append(recovery_of(share, chance_share(truth, K)))
-        said.append(found.recovery)
-    assert np.mean(said) == pytest.approx(np.mean(kept), abs=0.02)
-    assert read(_file(_drawn(0))).recovery == said[0]  # the same file, the same number
+        reading = read(_file(_drawn(draw)))
+        share = np.einsum("ai,ab,bi", reading.loadings, TRUE, reading.loadings) / VALUES[:K].sum()
+        truths.append(recovery_of(share, chance_share(truth, K)))
+        texts.append(reading.recovery)
+    assert np.mean(texts) == pytest.approx(np.mean(truths), abs=0.02)
+    assert read(_file(_drawn(0))).recovery == texts[0]  # A second reading gives the same number.
 
 
 def test_what_survives_is_not_said_where_noise_is_among_the_components() -> None:
-    """There noise would pass for structure; here nothing is said."""
+    """No recovery is stated if a component may be noise, which would pass for structure."""
     for draw in range(20):
-        drawn = generator(5, "release", draw).standard_normal((D, D))
-        file = _file(TRUE + 0.4 / 2**0.5 * (drawn + drawn.T), 0.4)
+        noise = generator(5, "release", draw).standard_normal((D, D))
+        file = _file(TRUE + 0.4 / 2**0.5 * (noise + noise.T), 0.4)
         assert read(file).recovery is None
 
 
 def test_components_too_near_to_be_told_apart_may_stand_out_together() -> None:
     near = (VECTORS * np.array([1.0, 0.99, *VALUES[2:]])) @ VECTORS.T
-    drawn = generator(5, "release", 0).standard_normal((D, D))
-    found = read(_file(near + STD / 2**0.5 * (drawn + drawn.T)))
-    assert found.readable == 0
-    assert found.recovery == pytest.approx(1, abs=0.02)
+    noise = generator(5, "release", 0).standard_normal((D, D))
+    reading = read(_file(near + STD / 2**0.5 * (noise + noise.T)))
+    assert reading.readable == 0
+    assert reading.recovery == pytest.approx(1, abs=0.02)
 
 
 def test_a_component_that_cannot_be_told_from_noise_has_no_bars() -> None:
-    noisy = read(_file(_drawn(0), std=0.2))  # noise edge 1.2: no step is longer
+    noisy = read(_file(_drawn(0), std=0.2))  # No eigengap exceeds the noise edge of 1.2.
     assert noisy.readable == 0
     assert np.isnan(noisy.bars).all()
     sharp = read(_file(TRUE, std=1e-6))
@@ -99,7 +99,7 @@ def test_a_spectrum_without_structure_has_no_recovery() -> None:
 
 
 def test_the_file_of_a_release_is_a_model_as_a_fit_is() -> None:
-    """The same model as that of a fit to rows with this very moment, and as a normal law's."""
+    """A release's file gives the same model as a fit to rows with its moment, and a normal law."""
     model = ReleasedModel.of_release(_file(TRUE))
     covariance = np.array(model.covariance())
     rows = generator(8, "rows").multivariate_normal(np.arange(D), covariance, 50)
@@ -110,13 +110,13 @@ def test_the_file_of_a_release_is_a_model_as_a_fit_is() -> None:
     np.testing.assert_allclose(along, (rows - np.arange(D)) / 2 @ VECTORS[:, :K] * _signs(model))
     np.testing.assert_allclose(model.transform(model.inverse_transform(along)), along)
     assert model.total == pytest.approx(VALUES.sum())
-    # to rows with this very moment, at a budget that leaves hardly any noise
+    # Fit rows that have exactly this matrix, with a budget that adds almost no noise.
     exact = np.linalg.cholesky(TRUE).T * np.sqrt(D) * 2
     near = np.tile(np.vstack([exact, -exact]), (500, 1))
-    fitted = PrivatePCA(
+    fit = PrivatePCA(
         K, epsilon=1e6, delta=1e-6, mechanism="gaussian", row_bound=9.0, center="none"
     ).fit(near)  # fmt: skip
-    np.testing.assert_allclose(fitted.get_covariance(), covariance, atol=0.01)
+    np.testing.assert_allclose(fit.get_covariance(), covariance, atol=0.01)
 
 
 def _signs(model: ReleasedModel) -> np.ndarray:
@@ -124,8 +124,8 @@ def _signs(model: ReleasedModel) -> np.ndarray:
 
 
 def test_bars_of_variances_hold_what_they_promise_and_half_of_them_does_not() -> None:
-    """Of two variances in each of 60 releases: .95 is above .86, and .67 of a normal law below."""
-    found = [read(_file(_drawn(draw))) for draw in range(60)]
-    away = np.array([np.abs(one.variances[:K] - VALUES[:K]) / one.variance_bars for one in found])
+    """In 60 releases over .86 of variances lie within their bars, and fewer within half bars."""
+    reads = [read(_file(_drawn(draw))) for draw in range(60)]
+    away = np.array([np.abs(one.variances[:K] - VALUES[:K]) / one.variance_bars for one in reads])
     assert (away <= 1).mean() > 0.86
     assert (away <= 0.5).mean() < 0.86

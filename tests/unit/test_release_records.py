@@ -1,4 +1,4 @@
-"""A release reads each line by itself: whatever a line holds, the others read the same."""
+"""A release reads each line by itself: no line changes how other lines are read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DIALECTS = [
     ),
 ]
 
-# What a line of a file can be: all but a line's end.
+# A line of a file may contain any bytes except a line end.
 lines = st.one_of(
     st.binary(max_size=40).map(lambda text: text.replace(b"\n", b"")),
     st.lists(
@@ -75,10 +75,10 @@ def _text(schema: Schema, found: Sequence[bytes]) -> bytes:
 
 
 def _rows(data: bytes, schema: Schema) -> np.ndarray:
-    found = open_records(data, schema)
-    blocks = list(found.blocks())
+    stream = open_records(data, schema)
+    blocks = list(stream.blocks())
     whole = np.concatenate(blocks) if blocks else np.empty((0, len(schema.used)))
-    assert whole.shape == (found.n, len(schema.used))
+    assert whole.shape == (stream.n, len(schema.used))
     return schema.filled(whole)
 
 
@@ -89,24 +89,24 @@ def test_a_changed_line_changes_its_own_row_alone(
     schema: Schema, found: list[bytes], other: bytes, at: int
 ) -> None:
     at %= len(found)
-    changed = [*found]
-    changed[at] = other
-    first, second = (_rows(_text(schema, each), schema) for each in (found, changed))
+    lines_after = [*found]
+    lines_after[at] = other
+    first, second = (_rows(_text(schema, each), schema) for each in (found, lines_after))
     assert first.shape == second.shape == (len(found), 3)
     assert np.isfinite(first).all()
     low, high, _ = schema.limits.T
     assert ((first >= low) & (first <= high)).all()
     rest = np.arange(len(found)) != at
     assert (first[rest] == second[rest]).all()
-    # and it is what the line gives alone
+    # Each row equals the row that results from reading its line alone.
     assert (_rows(_text(schema, [other]), schema)[0] == second[at]).all()
 
 
 @pytest.mark.parametrize("kind", ["text", "cp1252"])
 def test_words_of_a_scale_count_from_1_each_cell_by_itself(kind: str) -> None:
-    """Another word is missing, a number is itself; a control without the scale reads no word."""
+    """Words of a scale count from 1; other words are missing, and numbers keep their value."""
     words = ["nie", " SELTEN ", "häufig", "oft", "", "2", "nie nie", "9"]
-    want = [1, 2, 3, 2, 2, 2, 2, 3]  # what is missing is typical, and 9 is cut
+    want = [1, 2, 3, 2, 2, 2, 2, 3]  # A missing value becomes the typical one; 9 is clipped.
     schema = replace(LIKERT, encoding="cp1252") if kind == "cp1252" else LIKERT
     encoding = "utf-8" if kind == "text" else kind
     table = "".join(["a,b,c\n", *(f"1,{word},5\n" for word in words)]).encode(encoding)
@@ -124,10 +124,11 @@ NUMBER_LIKE = st.text("0123456789+-.eE,_ \t\"infaxNA'\x00", max_size=12).map(str
 def test_the_quick_way_reads_what_the_slow_one_reads(schema: Schema, cells: list[bytes]) -> None:
     line = schema.delimiter.encode().join(cells)
     places = [j for j, column in enumerate(schema.columns) if column.use]
-    found = split(line, schema.delimiter.encode(), 9)
-    read = [cell_parser(schema, column, schema.encoding) for column in schema.used]
+    fields = split(line, schema.delimiter.encode(), 9)
+    parsers = [cell_parser(schema, column, schema.encoding) for column in schema.used]
     slow = [
-        one(found[j]) if j < len(found) else np.nan for j, one in zip(places, read, strict=True)
+        one(fields[j]) if j < len(fields) else np.nan
+        for j, one in zip(places, parsers, strict=True)
     ]
     quick = line_parser(schema, places)(line)
     assert np.array_equal(quick, slow, equal_nan=True)
@@ -136,9 +137,9 @@ def test_the_quick_way_reads_what_the_slow_one_reads(schema: Schema, cells: list
 @settings(max_examples=300, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(DIALECTS))
 def test_a_written_number_comes_back(value: float, schema: Schema) -> None:
-    """By repr, whose text `float` is promised to read back."""
-    written = repr(value).replace(".", schema.decimal).encode()
-    assert number_parser(schema)(b"  " + written + b" ") == value
+    """A number written by repr reads back, as `float` promises."""
+    text = repr(value).replace(".", schema.decimal).encode()
+    assert number_parser(schema)(b"  " + text + b" ") == value
 
 
 POINT, COMMA = ABC, replace(ABC, decimal=",", delimiter=";")
@@ -216,7 +217,7 @@ def test_names_are_matched_and_what_is_not_declared_is_ignored() -> None:
     assert _rows(text, ABC).tolist() == [[1, 2, 1]]
     twice = Schema((Column("b (2)", 0, 9), Column("a", 0, 9)))
     assert _rows(text, twice).tolist() == [[4, 3]]
-    with pytest.raises(InvalidTable, match="none of its 2 is named 'c'"):
+    with pytest.raises(InvalidTable, match="none of its 2 columns has the name 'c'"):
         _rows(b"a,b\n1,2\n", ABC)
     umlaut = Schema((Column("gr\u00f6\u00dfe", 0, 9), Column("b", 0, 9)), encoding="cp1252")
     assert _rows("gr\u00f6\u00dfe,b\n1,2\n".encode("cp1252"), umlaut).tolist() == [[1, 2]]
@@ -236,40 +237,40 @@ def test_the_first_bytes_decide_where_they_are_nobodys(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidTable, match=what):
             open_records(magic + text, ABC)
-    # the first line may be somebody's: what is declared decides, and nothing is refused
+    # The first line may be a person's data, so only the schema decides, and no line is an error.
     plain = replace(ABC, header=False)
     for line in (b"PAR1", b"\x1f\x8b\x08", b"\x89PNG", b"a\x00", b"\xff\xfe"):
         assert _rows(line + b"\n1,2,3\n", plain)[1].tolist() == [1, 2, 3]
-    packed = gzip.compress(b"1,2,3\n0,1,2\n")
-    assert (_rows(packed, replace(plain, packing="gzip")) == rows).all()
+    gzip_bytes = gzip.compress(b"1,2,3\n0,1,2\n")
+    assert (_rows(gzip_bytes, replace(plain, packing="gzip")) == rows).all()
     with pytest.raises(InvalidTable, match="damaged or incomplete gzip"):
-        open_records(packed[:-9], replace(plain, packing="gzip"))
+        open_records(gzip_bytes[:-9], replace(plain, packing="gzip"))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7])
 def test_lines_do_not_depend_on_how_the_bytes_arrive(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = [b"1,2,3", b"", b"0.5,1,2\r", b'"1",2', b"\xef\xbb\xbf1,1,1"]
-    whole = _rows(_text(ABC, found), ABC)
+    pieces = [b"1,2,3", b"", b"0.5,1,2\r", b'"1",2', b"\xef\xbb\xbf1,1,1"]
+    whole = _rows(_text(ABC, pieces), ABC)
     monkeypatch.setattr(source, "_CHUNK", size)
     monkeypatch.setattr(records, "_CELLS", size)
-    assert (_rows(_text(ABC, found), ABC) == whole).all()
-    assert (_rows(_text(ABC, found)[:-1], ABC) == whole).all()
+    assert (_rows(_text(ABC, pieces), ABC) == whole).all()
+    assert (_rows(_text(ABC, pieces)[:-1], ABC) == whole).all()
 
 
 def test_a_file_that_changes_while_it_is_read_keeps_its_shape(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    for left, rows in ((b"a,b,c\n1,2,3\n", [[1, 2, 3], [0.5, 2, 2.5]]),
+    for content, rows in ((b"a,b,c\n1,2,3\n", [[1, 2, 3], [0.5, 2, 2.5]]),
                        (b"a,b,c\n1,2,3\n0,1,2\n9,9,9\n", [[1, 2, 3], [0, 1, 2]])):  # fmt: skip
         path.write_bytes(b"a,b,c\n1,2,3\n0,1,2\n")
-        found = open_records(path, ABC)
-        path.write_bytes(left)
-        assert ABC.filled(np.concatenate(list(found.blocks()))).tolist() == rows
+        stream = open_records(path, ABC)
+        path.write_bytes(content)
+        assert ABC.filled(np.concatenate(list(stream.blocks()))).tolist() == rows
 
 
 class _Endless(io.RawIOBase):
-    """A file of two short lines around a long one, which is nowhere as a whole."""
+    """A file of two short lines around a long line, which is never in memory as a whole."""
 
     LONG = 400 << 20
 
@@ -301,13 +302,13 @@ class _Endless(io.RawIOBase):
 def test_a_line_of_400_megabytes_is_one_record_in_little_memory() -> None:
     tracemalloc.start()
     try:
-        found = open_records(_Endless(), replace(ABC, header=False))  # type: ignore[arg-type]
-        rows = ABC.filled(np.concatenate(list(found.blocks())))
+        stream = open_records(_Endless(), replace(ABC, header=False))  # type: ignore[arg-type]
+        rows = ABC.filled(np.concatenate(list(stream.blocks())))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert rows.tolist() == [[1, 2, 3], [0.5, 9, 5], [0, 1, 2]]
-    assert peak < 12 * LONGEST_LINE  # the line, a chunk, and copies of them
+    assert peak < 12 * LONGEST_LINE  # Memory holds the line, a chunk, and copies of both.
 
 
 def _parquet(**columns: pa.Array) -> bytes:
@@ -334,10 +335,10 @@ def test_typed_columns_of_every_kind_are_numbers_or_missing() -> None:
     }  # fmt: skip
     data = _parquet(**{name: array for name, (array, _) in kinds.items()}, day=pa.array([day] * 3))
     schema = Schema(tuple(Column(name, -1, 3, missing=(-999.0,)) for name in kinds))
-    found = np.concatenate(list(open_records(data, schema).blocks()))
+    numbers = np.concatenate(list(open_records(data, schema).blocks()))
     for j, (name, (_, values)) in enumerate(kinds.items()):
-        assert np.array_equal(found[:, j], values, equal_nan=True), name
-    assert schema.filled(found)[:, -1].tolist() == [1, 3, 1]
+        assert np.array_equal(numbers[:, j], values, equal_nan=True), name
+    assert schema.filled(numbers)[:, -1].tolist() == [1, 3, 1]
     arrays = [pa.array([[0], [0]]), pa.array([1, 2]), pa.array([3, 4]), pa.array([5, 6])]
     twice = pa.Table.from_arrays(arrays, ["nested", "a", "b", "a"])
     sink = io.BytesIO()
@@ -363,16 +364,16 @@ def _said(table: bytes, schema: Schema) -> str:
 def test_no_cell_of_parquet_decides_whether_it_is_read(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two files differ in one cell, which in one of them takes more memory than the reader may."""
+    """A Parquet cell that needs more memory than the reader may use changes no answer."""
     monkeypatch.setattr("dpviz.datasets.process.MEMORY_BYTES", 1 << 27)
-    used = (Column("a", 0, 9), Column("b", 0, 9))
+    used_columns = (Column("a", 0, 9), Column("b", 0, 9))
     schema = {
-        "text": Schema((*used, Column("c", 0, 9))),
-        "coded": Schema((*used, Column("c", 0, 9))),
-        "label": Schema(used, label="c", categories=("x", "y")),
-        "person": Schema((*used, Column("c", use=False)), person="c", rows_a_person=1),
-    }.get(kind, Schema(used))
-    said = []
+        "text": Schema((*used_columns, Column("c", 0, 9))),
+        "coded": Schema((*used_columns, Column("c", 0, 9))),
+        "label": Schema(used_columns, label="c", categories=("x", "y")),
+        "person": Schema((*used_columns, Column("c", use=False)), person="c", rows_a_person=1),
+    }.get(kind, Schema(used_columns))
+    sentences = []
     for cell in ("x", "x" * (1 << 28)):
         texts = pa.array(["y", cell, "z"], pa.large_string())
         c = texts.dictionary_encode() if kind == "coded" else texts
@@ -381,30 +382,30 @@ def test_no_cell_of_parquet_decides_whether_it_is_read(
         table = pa.Table.from_arrays([pa.array([1, 2, 3]), pa.array([0.5, 1, 2]), c], names)
         sink = io.BytesIO()
         parquet.write_table(table, sink, compression="zstd", write_statistics=False)
-        said.append(_said(sink.getvalue(), schema))
-    assert said[0] == said[1]
-    assert (said[0] == "3 rows") == (kind == "beside")
+        sentences.append(_said(sink.getvalue(), schema))
+    assert sentences[0] == sentences[1]
+    assert (sentences[0] == "3 rows") == (kind == "beside")
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Path]:
-    """A folder where a ledger need not wait for a disk."""
-    shared = Path("/dev/shm")
-    if not shared.is_dir():
+    """A folder in memory, so that a ledger does not wait for a disk."""
+    mount = Path("/dev/shm")
+    if not mount.is_dir():
         yield tmp_path
         return
-    with tempfile.TemporaryDirectory(dir=shared) as folder:
+    with tempfile.TemporaryDirectory(dir=mount) as folder:
         yield Path(folder)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(  # what reads lines is told no relation, and what adds noise no dialect
+@pytest.mark.parametrize(  # Two pairs suffice: reading and noise are independent.
     ("dialect", "relation"), [(0, Relation.REPLACE), (2, Relation.ZERO_OUT)]
 )
 def test_no_hostile_cell_is_seen_in_a_release(
     dialect: int, relation: Relation, memory: Path
 ) -> None:
-    """Each stands in one line of one of two files; the other has an empty line there."""
+    """Each value is in one line of one of two files; the other file has an empty line there."""
     schema = DIALECTS[dialect]
     delimiter, other = schema.delimiter.encode(), [b"0", b"1", b"2"]
     rows = [delimiter.join([str(j % 2).encode(), *other[1:]]) for j in range(6)]
@@ -415,18 +416,18 @@ def test_no_hostile_cell_is_seen_in_a_release(
     assert len(HOSTILE) >= 40
     for cell in HOSTILE:
         line = delimiter.join([cell, *other[1:]])
-        given = Pair(b"", b"", schema, relation, "1e-6", ".csv")
-        found = outcome(_text(schema, [line, *rows]), given, memory)
-        assert (found.code, found.said, found.shape) == (0, blank.said, blank.shape), cell
-        assert max(shares(blank, found, relation)) <= 1, cell
+        pair = Pair(b"", b"", schema, relation, "1e-6", ".csv")
+        result = outcome(_text(schema, [line, *rows]), pair, memory)
+        assert (result.code, result.said, result.shape) == (0, blank.said, blank.shape), cell
+        assert max(shares(blank, result, relation)) <= 1, cell
 
 
 def test_a_reader_that_guesses_is_caught(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What Explore reads by: one person's cell decides for everybody.
+    """Explore's reader, in which one person's cell changes all rows, is detected.
 
-    The same pairs are released as they should be in tests/process/test_release_neighbours.py.
+    Releases of the same pairs are right in tests/process/test_release_neighbours.py.
     """
 
     def guessing(given: Path, schema: Schema) -> records.Records:
@@ -434,21 +435,21 @@ def test_a_reader_that_guesses_is_caught(
 
     monkeypatch.setattr(making, "open_records", guessing)
     assert release_neighbours.main(["--pairs", "30", "--seed", "1"]) == 1
-    said, _, _ = capsys.readouterr().out.partition("one person")
-    assert "differences of exit codes: 0 " not in said
-    assert "differences of messages: 0 " not in said
+    text, _, _ = capsys.readouterr().out.partition("one person")
+    assert "differences of exit codes: 0 " not in text
+    assert "differences of messages: 0 " not in text
 
 
 def test_a_sheet_that_is_read_as_explore_reads_it_is_caught(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It leaves empty rows out: whoever has one changes how many there are."""
+    """A reader that omits empty rows is detected: one more empty row changes the number of rows."""
     sheets = [number for number in range(9, 200, 10)]
 
     def differences() -> int:
-        found = [release_neighbours.compare(1, 1, first=number) for number in sheets]
-        assert sum(one.released for one in found) == len(sheets)
-        return sum(not one.sound for one in found)
+        searches = [release_neighbours.compare(1, 1, first=number) for number in sheets]
+        assert sum(one.released for one in searches) == len(sheets)
+        return sum(not one.sound for one in searches)
 
     assert differences() == 0
     monkeypatch.setattr(
@@ -463,21 +464,21 @@ def as_explored(path: Path, name: str) -> bytes:
 
 
 def test_a_row_that_is_not_cut_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows twice as long as they are certified to be: four times the sensitivity."""
+    """Rows twice as long as certified are detected: four times the sensitivity."""
     monkeypatch.setattr(making, "quantised", lambda *given: 2 * quantised(*given))
-    found = release_neighbours.compare(1, 20)
-    assert 1 < max(found.l2, found.l1) <= 4
-    assert not found.sound
+    search = release_neighbours.compare(1, 20)
+    assert 1 < max(search.l2, search.l1) <= 4
+    assert not search.sound
 
 
 def test_a_column_may_have_a_decimal_mark_of_its_own() -> None:
-    """One mark for all would read the other column as missing, in a draft as in a release."""
+    """Each column may have a decimal mark of its own; otherwise its numbers would be missing."""
     text = b"a;b;c\n" + b"".join(b"%d.25;%d,5;1,234\n" % (j, j) for j in range(1, 30))
-    drafted = draft(text, "t.csv")
-    assert (drafted.columns[0].decimal or drafted.decimal) == "."
-    assert (drafted.columns[1].decimal or drafted.decimal) == ","
-    assert Schema.from_text(drafted.to_text()) == drafted
-    (block,) = open_records(text, drafted).blocks()
+    schema = draft(text, "t.csv")
+    assert (schema.columns[0].decimal or schema.decimal) == "."
+    assert (schema.columns[1].decimal or schema.decimal) == ","
+    assert Schema.from_text(schema.to_text()) == schema
+    (block,) = open_records(text, schema).blocks()
     assert np.array_equal(block[:, 0], np.arange(1, 30) + 0.25)
     assert np.array_equal(block[:, 1], np.arange(1, 30) + 0.5)
     alone = Schema((Column("a", 0, 9, decimal="."), Column("b", 0, 9)), delimiter=";", decimal=",")

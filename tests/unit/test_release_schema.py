@@ -1,4 +1,4 @@
-"""A schema: a file that a person edits, complete or refused, and a first one from a table."""
+"""A schema: a file that a person edits, complete or refused, and a first draft from a table."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def columns(draw: st.DrawFn) -> Column:
         if draw(st.booleans()):
             return Column(name, low, high, typical, missing)
         return Column(name, draw(st.sampled_from([None, low])), use=draw(st.booleans()))
-    except InvalidSetting:  # a name without a letter that can be seen
+    except InvalidSetting:  # A name needs a visible letter.
         return Column("plain", low, high, typical, missing)
 
 
 @st.composite
 def schemas(draw: st.DrawFn) -> Schema:
-    found = draw(st.lists(columns(), min_size=1, max_size=6, unique_by=lambda c: c.name))
+    schema_columns = draw(st.lists(columns(), min_size=1, max_size=6, unique_by=lambda c: c.name))
     decimal = draw(st.sampled_from(list(DECIMALS)))
     return Schema(
-        tuple(found),
+        tuple(schema_columns),
         draw(st.booleans()),
         draw(st.integers(0, 1000)),
         draw(st.sampled_from(list(DELIMITERS))),
@@ -86,19 +86,19 @@ def test_a_schema_comes_back_from_its_file_as_it_was(schema: Schema) -> None:
     assert again.to_text() == text
     assert Schema.from_text(text.encode()).digest == schema.digest
     PUBLISHED.validate(json.loads(text))
-    stated = (schema.rows_a_person is not None) + bool(schema.person)
-    assert text.count("\n") == 13 + stated + len(schema.columns)  # one column a line
+    count = (schema.rows_a_person is not None) + bool(schema.person)
+    assert text.count("\n") == 13 + count + len(schema.columns)  # Each column has one line.
 
 
 def test_the_digest_is_of_what_is_read_and_not_of_who_declared_it() -> None:
     schema = Schema(TWO)
     assert replace(schema, from_data=True).digest == schema.digest
     assert Schema((TWO[0], replace(TWO[1], typical=0.25))).digest != schema.digest
-    # the middle is the middle, however it is said
+    # Stating the default typical value, the middle, does not change the schema.
     assert Schema((replace(TWO[0], typical=0.5), TWO[1])).digest == schema.digest
-    for changed in ({"header": False}, {"skip": 1}, {"delimiter": ";"}, {"decimal": ","},
+    for change in ({"header": False}, {"skip": 1}, {"delimiter": ";"}, {"decimal": ","},
                     {"thousands": ","}, {"encoding": "cp1252"}, {"packing": "text"}):  # fmt: skip
-        assert replace(schema, **changed).digest != schema.digest
+        assert replace(schema, **change).digest != schema.digest
 
 
 def _written(**changed: object) -> str:
@@ -108,20 +108,20 @@ def _written(**changed: object) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "cannot be read as a schema: it is no JSON"),
-        ("[" * 200_000, "it is no JSON"),
+        ("", "cannot be read as a schema: it is not JSON"),
+        ("[" * 200_000, "it is not JSON"),
         ("[]", "dpviz_schema must be 1"),
         (_written(dpviz_schema=2), "dpviz_schema must be 1"),
         (_written(columns=[]), "columns must be from 1 to 20,000"),
         (_written(columns=[{"name": ""}]), "the name of a column must be"),
         (_written(columns=[{"nam": "a"}]), "an entry of a column must be one of name, low"),
-        (_written(columns=[{"name": "a"}, {"name": " a"}]), "columns must be named once each"),
+        (_written(columns=[{"name": "a"}, {"name": " a"}]), "columns must be different names"),
         (_written(columns=[{"name": "a", "low": "0"}]), "low of column 'a' must be a number"),
-        (_written(columns=[{"name": "a", "low": 2, "high": 1}]), "must be below its high, 1"),
+        (_written(columns=[{"name": "a", "low": 2, "high": 1}]), "must be below high, which is 1"),
         (_written(columns=[{"name": "a", "low": 1e101}]), "a number between -1e"),
-        (_written().replace('"a"', '"a", "low": 1' + "0" * 5_000), "it is no JSON"),
+        (_written().replace('"a"', '"a", "low": 1' + "0" * 5_000), "it is not JSON"),
         (_written().replace('"a"', '"a", "low": 1' + "0" * 400), "a number between -1e"),
-        (_written().replace('"a"', '"a", "low": NaN'), "it is no JSON"),
+        (_written().replace('"a"', '"a", "low": NaN'), "it is not JSON"),
         (_written().replace('"a"', '"a", "low": 0, "low": 1'), "it names 'low' twice"),
         (_written(columns=[{"name": "a", "low": 0, "high": 1, "typical": 2}]), "within its bounds"),
         (_written(columns=[{"name": "a", "missing": ["-9"]}]), "missing of column 'a' must be a"),
@@ -132,17 +132,17 @@ def _written(**changed: object) -> str:
         (_written(skip=True), "skip must be a whole number"),
         (_written(delimiter="::"), "delimiter must be one of"),
         (_written(decimal=[1]), "decimal must be one of"),
-        (_written(thousands="."), "thousands must be another mark"),
+        (_written(thousands="."), "thousands must be a mark other"),
         (_written(encoding="utf-16"), "encoding must be one of 'utf-8', 'cp1252', 'latin-1'"),
         (_written(status="fine"), "status must be 'public' or 'taken from the data, not private'"),
         (_written(more=1), "an entry of a schema must be one of"),
     ],
 )
 def test_a_wrong_schema_is_one_sentence(text: str, message: str) -> None:
-    with pytest.raises(SchemaError, match=message) as found:
+    with pytest.raises(SchemaError, match=message) as error:
         Schema.from_text(text)
-    assert "\n" not in str(found.value)
-    assert len(str(found.value)) < 400
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 400
 
 
 def test_the_published_format_refuses_what_the_reader_refuses() -> None:
@@ -170,10 +170,10 @@ def test_words_in_order_are_declared_and_drafted() -> None:
     words = ["Never", "often", "never", " sometimes", "NA", "often"]
     text = "a,b,c\n" + "".join(f"{i}.5,{word},{word}?\n" for i, word in enumerate(words))
     for bounds in ("data", "none"):
-        found = draft(text.encode(), "t", bounds, levels=[scale])
-        assert {c.name: c.levels for c in found.used if c.levels} == {"b": scale}
-        assert [(c.low, c.high) for c in found.used if c.name == "b"] == [(1, 3)]
-        assert not any(c.levels for c in draft(text.encode(), "t", bounds).columns)  # never guessed
+        draft_of = draft(text.encode(), "t", bounds, levels=[scale])
+        assert {c.name: c.levels for c in draft_of.used if c.levels} == {"b": scale}
+        assert [(c.low, c.high) for c in draft_of.used if c.name == "b"] == [(1, 3)]
+        assert not any(c.levels for c in draft(text.encode(), "t", bounds).columns)
 
 
 def test_an_open_schema_says_what_is_to_be_filled_in() -> None:
@@ -187,9 +187,9 @@ def test_an_open_schema_says_what_is_to_be_filled_in() -> None:
 def test_what_is_no_number_becomes_the_typical_value_and_all_is_cut() -> None:
     schema = Schema(TWO)
     cells = [np.nan, np.inf, -np.inf, 5.0, -5.0, 0.25, -999.0]
-    found = schema.filled(np.array([cells, cells]).T)
-    assert found[:, 0].tolist() == [0.5, 0.5, 0.5, 1.0, 0.0, 0.25, 0.0]
-    assert found[:, 1].tolist() == [0.5, 0.5, 0.5, 1.0, -1.0, 0.25, 0.5]
+    filled_cells = schema.filled(np.array([cells, cells]).T)
+    assert filled_cells[:, 0].tolist() == [0.5, 0.5, 0.5, 1.0, 0.0, 0.25, 0.0]
+    assert filled_cells[:, 1].tolist() == [0.5, 0.5, 0.5, 1.0, -1.0, 0.25, 0.5]
 
 
 def test_a_table_with_public_bounds_has_a_public_schema() -> None:
@@ -204,7 +204,7 @@ def test_a_table_with_public_bounds_has_a_public_schema() -> None:
             first = draft(table, key)
             assert first.from_data
             rows = np.concatenate(list(open_records(table, first).blocks()))
-            assert (first.filled(rows) == table.rows).all()  # bounds around every number
+            assert (first.filled(rows) == table.rows).all()
 
 
 DRAFTS = {
@@ -231,18 +231,18 @@ DRAFTS = {
 def test_a_first_schema_says_how_the_file_is_written(name: str, packed: bool) -> None:
     text, bounds, dialect = DRAFTS[name]
     data = gzip.compress(text, mtime=0) if packed else text
-    found = draft(data, "t.csv")
-    assert found.from_data
-    assert {column.name: (column.low, column.high) for column in found.used} == bounds
+    schema = draft(data, "t.csv")
+    assert schema.from_data
+    assert {column.name: (column.low, column.high) for column in schema.used} == bounds
     plain = {"delimiter": ",", "decimal": ".", "thousands": "", "header": True, "skip": 0,
              "encoding": "utf-8", "packing": "auto", **dialect}  # fmt: skip
-    if packed and not (found.header or found.skip):
+    if packed and not (schema.header or schema.skip):
         plain["packing"] = "gzip"
-    assert {key: getattr(found, key) for key in plain} == plain
-    rows = np.concatenate(list(open_records(data, found).blocks()))
-    assert np.isfinite(rows[0]).all()  # it reads what it was drawn from
+    assert {key: getattr(schema, key) for key in plain} == plain
+    rows = np.concatenate(list(open_records(data, schema).blocks()))
+    assert np.isfinite(rows[0]).all()  # The draft schema can read its own table.
     if name == "gaps":
-        assert found.used[1].missing == (-999.0,)
+        assert schema.used[1].missing == (-999.0,)
     open_one = draft(data, "t.csv", "none")
     assert [(c.low, c.high) for c in open_one.used] == [(None, None)] * len(bounds)
     assert {(c.low, c.high) for c in draft(data, "t.csv", (0.0, 9.0)).used} == {(0.0, 9.0)}
@@ -250,7 +250,7 @@ def test_a_first_schema_says_how_the_file_is_written(name: str, packed: bool) ->
 
 @pytest.mark.parametrize("text", [b'[{"age": 3, "bmi": 4}]', b'{"age": 3, "bmi": 4}\n' * 3])
 def test_json_has_no_first_schema_whose_names_are_its_cells(text: bytes) -> None:
-    with pytest.raises(InvalidTable, match=r"^t is JSON, which a release does not read; save"):
+    with pytest.raises(InvalidTable, match=r"^t is JSON, and a release does not read JSON. Save"):
         draft(text, "t")
 
 
@@ -259,8 +259,8 @@ def test_parquet_and_a_csv_called_parquet_have_a_first_schema(tmp_path: Path) ->
     table = {"a": [1.5, None, 3.0], "b": [True, False, True], "c": ["1", "x", "3"],
              "d": [b"1", b"2", b"3"], "e": [[1], [2], [3]]}  # fmt: skip
     parquet.write_table(pa.table(table), sink)
-    found = draft(sink.getvalue(), "t.csv")
-    assert [(c.name, c.low, c.high) for c in found.used] == [
+    schema = draft(sink.getvalue(), "t.csv")
+    assert [(c.name, c.low, c.high) for c in schema.used] == [
         ("a", 1.5, 3.0), ("b", 0.0, 1.0),
     ]  # fmt: skip
     path = tmp_path / "t.parquet"
@@ -274,9 +274,9 @@ def test_the_command_writes_a_first_schema_and_a_release_asks_for_more(
     table, out = tmp_path / "t.csv", tmp_path / "s.json"
     table.write_text("a,b\n1,2\n3,4\n2,2\n")
     assert main(["schema", str(table), "--out", str(out)]) == 0
-    said = capsys.readouterr()
-    assert "2 of 2 columns are used" in said.out
-    assert FROM_DATA in said.err
+    output = capsys.readouterr()
+    assert "2 of 2 columns are used" in output.out
+    assert FROM_DATA in output.err
     assert main(["schema", str(table), "--out", str(out)]) == 2
     assert "must name a new file" in capsys.readouterr().err
     assert main(["schema", str(table)]) == 0
@@ -290,13 +290,13 @@ def test_the_command_writes_a_first_schema_and_a_release_asks_for_more(
     assert main(words) == 2
     assert f"still marked '{FROM_DATA}'" in capsys.readouterr().err
     assert main([*words, "--schema-from-data"]) == 0
-    assumed = json.loads((tmp_path / "r.json").read_text())["assumed_public"]
-    assert any("TAKEN FROM THE TABLE" in words for words in assumed)
+    facts = json.loads((tmp_path / "r.json").read_text())["assumed_public"]
+    assert any("TAKEN FROM THE TABLE" in words for words in facts)
     (tmp_path / "r.json").unlink()
-    out.write_text(out.read_text().replace(FROM_DATA, "public"))  # what an editor does
+    out.write_text(out.read_text().replace(FROM_DATA, "public"))
     assert main(words) == 0
-    assumed = json.loads((tmp_path / "r.json").read_text())["assumed_public"]
-    assert any("agreed before the table was read" in words for words in assumed)
+    facts = json.loads((tmp_path / "r.json").read_text())["assumed_public"]
+    assert any("agreed before the table was read" in words for words in facts)
     words = [word.replace("r.json", "r2.json").replace("s.json", "none.json") for word in words]
     assert main(words) == 2
     assert "the schema 'none.json' cannot be opened" in capsys.readouterr().err
@@ -308,7 +308,7 @@ def test_a_table_in_memory_is_read_under_its_schema() -> None:
     records = open_records(table, schema)
     assert records.n == 2
     assert schema.filled(next(iter(records.blocks()))).tolist() == [[3.0, 1.0], [1.0, 4.0]]
-    with pytest.raises(DpvizError, match="none of its 3 is named 'd'"):
+    with pytest.raises(DpvizError, match="none of its 3 columns has the name 'd'"):
         open_records(table, Schema((Column("d", 0, 1), Column("a", 0, 1))))
 
 

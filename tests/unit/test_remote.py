@@ -1,6 +1,6 @@
-"""Remote data sets: found, downloaded, verified and read, with whatever can go wrong on the way.
+"""Remote data sets: found, downloaded, verified and read, with every fault on the way.
 
-A server on localhost sends small made-up files, so that the real code downloads them.
+A server on localhost sends small synthetic files, so that the real code downloads them.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def read_pairs(folder: Path) -> Table:
 
 
 def pairs(*addresses: str, sha256: str | None = sha(CONTENT), **changes: Any) -> Remote:
-    """Return the declaration of a made-up set of one file."""
-    declared = Remote(
+    """Return the declaration of a synthetic data set of one file."""
+    remote_set = Remote(
         key="pairs",
         label="Pairs",
         folder="pairs-folder",
@@ -70,7 +70,7 @@ def pairs(*addresses: str, sha256: str | None = sha(CONTENT), **changes: Any) ->
         preparation=("Made up.",),
         read=read_pairs,
     )
-    return replace(declared, **changes)
+    return replace(remote_set, **changes)
 
 
 @pytest.fixture
@@ -85,13 +85,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def site(cache: Path) -> Iterator[Site]:
-    with serve(Site()) as served:
-        yield served
+    with serve(Site()) as server:
+        yield server
 
 
 @pytest.fixture
 def declare(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return a function that makes sets known in the place of the real ones."""
+    """Return a function that declares data sets instead of the real ones."""
     return lambda *entries: monkeypatch.setattr(remote, "_SETS", entries)
 
 
@@ -102,7 +102,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 def refused(key: str = "pairs") -> str:
-    """Return the sentence with which a set is refused."""
+    """Return the sentence with which a data set is refused."""
     with pytest.raises(NotAvailable) as caught:
         remote.fetch(key)
     message = str(caught.value)
@@ -134,8 +134,8 @@ def tarred(members: dict[str, bytes]) -> bytes:
 
 
 def compressed(content: bytes, widest: int = 12, clear_every: int = 0) -> bytes:
-    """Return what the Unix program compress writes (.Z), the table cleared now and then."""
-    bits: list[tuple[int, int]] = []  # code, width
+    """Return the output of the Unix program compress (.Z), which clears its table at times."""
+    bits: list[tuple[int, int]] = []  # Each pair is a code and its width in bits.
     table = {bytes([value]): value for value in range(256)}
     size, width, group = 257, 9, 0
 
@@ -158,14 +158,14 @@ def compressed(content: bytes, widest: int = 12, clear_every: int = 0) -> bytes:
         if size < 1 << widest:
             table[longer] = size
             size += 1
-            # The reader adds its entry one code later, and widens then.
+            # A reader adds this entry one code later, and only then widens its codes.
             if size == (1 << width) + 1 and width < widest:
                 fill()
                 width += 1
         word = bytes([value])
         if clear_every and position % clear_every == clear_every - 1:
             put(table[word])
-            if size == 1 << width and width < widest:  # the reader catches up
+            if size == 1 << width and width < widest:  # The reader's table has caught up.
                 fill()
                 width += 1
             put(256)
@@ -206,7 +206,7 @@ def test_the_file_is_found_in_what_is_sent(
 
 
 def test_every_address_is_https() -> None:
-    """Two sets have no digest on record: at least nobody on the way can change them."""
+    """Every address is HTTPS, which protects the two data sets without a recorded digest."""
     addresses = [
         address for entry in remote._SETS for file in entry.files for address in file.addresses
     ]
@@ -219,13 +219,13 @@ def test_an_altered_file_in_the_cache_is_downloaded_again(
 ) -> None:
     site.answers["/pairs.data"] = Answer(CONTENT)
     declare(pairs(f"{site.address}/pairs.data"))
-    kept = remote.fetch("pairs") / "sub/pairs.data"
-    kept.write_bytes(CONTENT[:-10])
+    path = remote.fetch("pairs") / "sub/pairs.data"
+    path.write_bytes(CONTENT[:-10])
     with pytest.raises(NotAvailable, match="is not at hand"):
         remote.load("pairs", download=False)
     assert len(site.asked) == 1
     remote.fetch("pairs")
-    assert kept.read_bytes() == CONTENT
+    assert path.read_bytes() == CONTENT
     assert len(site.asked) == 2
 
 
@@ -247,8 +247,8 @@ def test_what_a_killed_run_left_is_removed(
 FAULTS: dict[str, tuple[str, Answer, str]] = {
     "truncated": ("pairs.data", Answer(CONTENT[:100], length=len(CONTENT)), "ended early"),
     "truncated zip": ("a.zip", Answer(PACKINGS["zip"][:200], length=4_000), "ended early"),
-    "another file": ("pairs.data", Answer(b"1,2,3\n"), "is not the file on record"),
-    "empty": ("pairs.data", Answer(b""), "is not the file on record"),
+    "another file": ("pairs.data", Answer(b"1,2,3\n"), "is not the expected file"),
+    "empty": ("pairs.data", Answer(b""), "is not the expected file"),
     "not found": ("pairs.data", Answer(b"", status=404), "answered 404 Not Found"),
     "server error": ("pairs.data", Answer(b"oops", status=500), "answered 500"),
     "page": ("pairs.data", Answer(b"<!doctype html><p>Log in</p>"), "sent a web page"),
@@ -260,7 +260,7 @@ FAULTS: dict[str, tuple[str, Answer, str]] = {
     "half a gzip": ("a.gz", Answer(PACKINGS["gzip"][:-20]), "the archive from .* is damaged"),
     "half a tar": ("a.tar.gz", Answer(PACKINGS["tar"][:100]), "the archive from .* is damaged"),
     "no code": ("a.Z", Answer(b"\x1f\x9d\x90\xff\xff\xff\xff"), "the archive from .* is damaged"),
-    "another zip": ("a.zip", Answer(zipped({"b": b""})), "the archive from .* does not hold it"),
+    "another zip": ("a.zip", Answer(zipped({"b": b""})), "the archive from .* does not contain"),
     "broken inside": (
         "a.zip", Answer(zipped({"in.zip": PACKINGS["zip"][:-40]})), "the archive from .* is damaged"
     ),
@@ -278,34 +278,34 @@ def test_a_fault_is_one_sentence_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(download, "TIMEOUT", (5.0, 0.3))
-    name, answer, said = FAULTS[fault]
+    name, answer, words = FAULTS[fault]
     site.answers[f"/{name}"] = answer
     declare(pairs(f"{site.address}/{name}"))
     message = refused()
-    assert re.search(said, message)
+    assert re.search(words, message)
     assert message.startswith("sub/pairs.data of Pairs could not be downloaded (")
     assert message.endswith(
         f"get sub/pairs.data from {PAGE} and put it in {cache / 'pairs-folder'}."
     )
     assert files_in(cache) == []
     assert list(cache.iterdir()) == []
-    # The same answer without the fault is taken: what refused it was the fault.
+    # Control: without the fault, the same server response is accepted.
     site.answers[f"/{name}"] = Answer(CONTENT)
     assert files_in(remote.fetch("pairs")) == ["sub/pairs.data"]
 
 
 class FullDisk:
-    """A file on a disk that takes a hundred bytes."""
+    """A file on a disk that takes only a hundred bytes."""
 
     def __init__(self, file: Any) -> None:
         self._file, self._left = file, 100
 
     def write(self, data: bytes) -> int:
-        written: int = self._file.write(data[: self._left])
-        self._left -= written
-        if written < len(data):
+        count: int = self._file.write(data[: self._left])
+        self._left -= count
+        if count < len(data):
             raise OSError(errno.ENOSPC, "No space left on device")
-        return written
+        return count
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -323,7 +323,7 @@ def test_a_full_disk_during_the_download(
     monkeypatch.setattr(pooch.downloaders, "open", full, raising=False)
     assert refused() == f"Pairs cannot be kept in {cache}: the disk is full."
     assert list(cache.iterdir()) == []
-    assert site.asked == ["/pairs.data"]  # another address would not help
+    assert site.asked == ["/pairs.data"]  # After an error, no other address is tried.
 
 
 def test_a_cache_that_cannot_be_written(
@@ -358,20 +358,20 @@ def test_a_file_without_a_digest_on_record_stays_the_one_downloaded_first(
 ) -> None:
     site.answers["/pairs.data"] = Answer(CONTENT)
     declare(pairs(f"{site.address}/pairs.data", sha256=None))
-    said = "No digest of sub/pairs.data is on record to check it against; that of this copy is "
-    assert remote.load("pairs").notes[-1] == f"{said}sha256 {sha(CONTENT)}."
+    words = "No digest of sub/pairs.data is on record to check it against; that of this copy is "
+    assert remote.load("pairs").notes[-1] == f"{words}sha256 {sha(CONTENT)}."
     assert main(["fetch", "pairs"]) == 0
-    assert f"pairs: {said}sha256 {sha(CONTENT)}." in capsys.readouterr().out
+    assert f"pairs: {words}sha256 {sha(CONTENT)}." in capsys.readouterr().out
     path = cache / "pairs-folder" / "sub" / "pairs.data"
-    path.write_bytes(CONTENT + b"1,2,3\n")  # changed here: it is downloaded again
+    path.write_bytes(CONTENT + b"1,2,3\n")  # A changed local file is downloaded again.
     assert remote.fetch("pairs") == cache / "pairs-folder"
     assert path.read_bytes() == CONTENT
     assert site.asked == ["/pairs.data"] * 2
     path.unlink()
     other = CONTENT + b"4,5,6\n"
-    site.answers["/pairs.data"] = Answer(other)  # changed there
+    site.answers["/pairs.data"] = Answer(other)  # The file changes on the server.
     message = refused()
-    assert "pairs.data of Pairs is not the file that was downloaded first" in message
+    assert "pairs.data of Pairs differs from the first download" in message
     assert sha(other) in message
     assert sha(CONTENT) in message
     assert not path.exists()
@@ -382,7 +382,7 @@ def test_a_file_without_a_digest_on_record_stays_the_one_downloaded_first(
 
 # The .Z format ------------------------------------------------------------------------------
 
-# What ncompress 4.2 wrote with -b 12 for the bytes of `sample`.
+# This is the output of ncompress 4.2 with -b 12 for the bytes of `sample`.
 PROGRAM = bytes.fromhex(
     "1f9d8c2150f42051e5ca8a24386c04d152a4c7102c3d60c80812a24992292faa30918222090f1e4a545079926506"
     "9627533aeac871a484932451543c217224cb8e152a6c40e1518387141c2c5efce8d24449151959a2607911a58891"

@@ -1,4 +1,4 @@
-"""The published schema of every answer: fresh, complete, and what real answers keep to."""
+"""The published schema of every answer: up to date, complete, and valid for real answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PUBLISHED = json.loads(payload.ANSWERS.read_text(encoding="utf-8"))
 
 
 def faults(question: str, answer: Any) -> list[str]:
-    """Return what of an answer the schema does not allow."""
+    """Return the parts of an answer that the schema forbids."""
     schema = {"$ref": f"#/$defs/{question}", "$defs": PUBLISHED["$defs"]}
     return [f"{error.json_path}: {error.message}" for error in _each(schema, answer)]
 
@@ -32,7 +32,7 @@ def _each(schema: dict[str, Any], answer: Any) -> list[Any]:
 
 
 def read(answer: dpviz.studies.Answer) -> Any:
-    """Return an answer as whoever reads its JSON gets it."""
+    """Return an answer in the form read from its JSON."""
     return json.loads(answer.to_json())
 
 
@@ -56,11 +56,11 @@ def test_lists_ledgers_and_releases_keep_to_it(tmp_path: Path) -> None:
     book = tmp_path / "mine.jsonl"
     dpviz.ledger(book, limit=(3, 1e-5), purpose="a test")
     out, card = tmp_path / "release.json", tmp_path / "card.json"
-    asked: dict[str, Any] = {"ledger": book, "row_bound": 60, "delta": 1e-6}
-    made: dict[str, Callable[[], Any]] = {
+    options: dict[str, Any] = {"ledger": book, "row_bound": 60, "delta": 1e-6}
+    functions: dict[str, Callable[[], Any]] = {
         "list_datasets": dpviz.list_datasets,
         "list_mechanisms": dpviz.list_mechanisms,
-        "release": lambda: dpviz.release("digits", out=out, **asked),
+        "release": lambda: dpviz.release("digits", out=out, **options),
         "ledger": lambda: dpviz.ledger(book),
         "card": lambda: dpviz.card(out, ledger=book),
         "verify": lambda: dpviz.verify(card, out, book),
@@ -69,7 +69,7 @@ def test_lists_ledgers_and_releases_keep_to_it(tmp_path: Path) -> None:
             dpviz.predict("iris", mechanisms="gaussian").save(tmp_path / "kept.json")
         ),
     }
-    for question, ask in made.items():
+    for question, ask in functions.items():
         answer = ask()
         if question == "card":
             card.write_text(answer.to_json(), encoding="utf-8")
@@ -84,6 +84,6 @@ def test_an_answer_of_another_shape_is_refused() -> None:
         lambda found: found["settings"].update(epsilon="one"),
         lambda found: found["results"][0]["metrics"]["recovery"].pop("se"),
     ):
-        changed = deepcopy(good)
-        change(changed)
-        assert len(faults("compare", changed)) == 1
+        bad = deepcopy(good)
+        change(bad)
+        assert len(faults("compare", bad)) == 1

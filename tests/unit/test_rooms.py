@@ -1,4 +1,4 @@
-"""The house: which room may import from which, without a circle and never from a floor above."""
+"""Imports between subpackages: allowed directions, without circles and never upwards."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from dpviz.core.files import PACKAGE
 from tests.sources import Import, imports
 from tools.house import BUDGETS, lines_by_room, over_budget
 
-# From the ground up: a room imports from lower floors only, and rooms of one floor not from each
-# other. A file at the root of the package is a room of its own.
+# Each subpackage imports only from the levels listed before its own. A file at the package's root
+# counts as a subpackage.
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("core",),
     ("accounting", "datasets", "sampling"),
@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("__init__", "cli"),
     ("__main__",),
 )
-# The whole map: what each room imports from. An arrow that goes down is legal once it is here.
+# These imports between subpackages are allowed. A new import from a lower level is added here.
 ARROWS: dict[str, str] = {
     "accounting": "core",
     "datasets": "core",
@@ -62,12 +62,12 @@ FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 
 def room_of(inside: Path) -> str:
-    """Return the room of a file, given by its path inside the package."""
+    """Return the subpackage of a file, given by its path inside the package."""
     return inside.parts[0] if len(inside.parts) > 1 else inside.stem
 
 
 def imported(found: Iterable[Import]) -> Iterator[str]:
-    """Yield the rooms that a file imports from, inside functions as well."""
+    """Yield the subpackages that a file imports from, inside functions as well."""
     for one in found:
         names: list[str] = []
         if one.plain:
@@ -77,23 +77,23 @@ def imported(found: Iterable[Import]) -> Iterator[str]:
         for name in names:
             package, _, rest = name.partition(".")
             room = rest.partition(".")[0]
-            if package == "dpviz":  # what is no room is a name of the front door
+            if package == "dpviz":  # Names outside the subpackages belong to the root.
                 yield room if room in FLOOR else "__init__"
 
 
 def arrows(package: Path) -> dict[tuple[str, str], str]:
-    """Return every import between rooms, with a file that makes it."""
-    found = {}
+    """Return every import between subpackages, with a file that makes it."""
+    arrows_in = {}
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package)
         for room in imported(imports(path)):
             if room != room_of(inside):
-                found[room_of(inside), room] = inside.as_posix()
-    return found
+                arrows_in[room_of(inside), room] = inside.as_posix()
+    return arrows_in
 
 
 def climbing(found: dict[tuple[str, str], str]) -> list[str]:
-    """Return what does not go down a floor, in words."""
+    """Return, in words, the imports that do not go down a level."""
     return [
         f"{file}: {source} imports from {target}"
         for (source, target), file in found.items()
@@ -107,9 +107,9 @@ def test_every_room_has_a_floor_and_every_floor_a_room() -> None:
 
 
 def test_no_import_climbs() -> None:
-    found = arrows(PACKAGE)
-    assert len(found) > 60  # the walk saw the house
-    assert climbing(found) == []
+    arrows_in = arrows(PACKAGE)
+    assert len(arrows_in) > 60  # The search did find the subpackages.
+    assert climbing(arrows_in) == []
 
 
 def circle(package: Path) -> list[str]:
@@ -123,8 +123,8 @@ def circle(package: Path) -> list[str]:
         targets = [
             f"{one.module}.{each}".lstrip(".") for one in imports(path) for each in one.names
         ]
-        known = [one if one in files else one.rpartition(".")[0] for one in targets]
-        graph[name] = {one for one in known if one in files} - {name}
+        modules = [one if one in files else one.rpartition(".")[0] for one in targets]
+        graph[name] = {one for one in modules if one in files} - {name}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -133,7 +133,7 @@ def circle(package: Path) -> list[str]:
 
 
 def test_no_files_import_each_other_in_a_circle(tmp_path: Path) -> None:
-    """Not for types alone either: what needs the other's type stands below it, or beside it."""
+    """No files import each other in a circle, not even for types alone."""
     assert circle(PACKAGE) == []
     package = tmp_path / "dpviz"
     (package / "core").mkdir(parents=True)
@@ -144,13 +144,13 @@ def test_no_files_import_each_other_in_a_circle(tmp_path: Path) -> None:
 
 
 def test_the_map_names_every_arrow() -> None:
-    """An arrow that is new, or gone, is to be seen in a review: write it into `ARROWS`."""
-    found = arrows(PACKAGE)
-    named = {(room, target) for room, targets in ARROWS.items() for target in targets.split()}
+    """`ARROWS` lists each import between subpackages, so that a review sees every change."""
+    arrows_in = arrows(PACKAGE)
+    names = {(room, target) for room, targets in ARROWS.items() for target in targets.split()}
     assert {
-        f"{room} -> {target} ({found[room, target]})" for room, target in set(found) - named
+        f"{room} -> {target} ({arrows_in[room, target]})" for room, target in set(arrows_in) - names
     } == set()
-    assert named - set(found) == set()
+    assert names - set(arrows_in) == set()
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_map_names_every_arrow() -> None:
     [
         ("core/planted.py", "from dpviz.simulation.cells import evaluate", True),
         ("core/planted.py", "def f():\n    import dpviz.accounting.gaussian", True),
-        ("auditing/planted.py", "from dpviz.releasing.ledger import Ledger", True),  # one floor
+        ("auditing/planted.py", "from dpviz.releasing.ledger import Ledger", True),
         ("core/planted.py", "import dpviz", True),
         ("studies/planted.py", "from dpviz import __version__", True),
         ("cli/planted.py", "from dpviz.core.params import params_of", False),
@@ -181,34 +181,34 @@ def test_every_room_says_what_it_is_for() -> None:
 def test_no_room_passes_its_budget_of_lines() -> None:
     lines = lines_by_room()
     assert over_budget(lines) == []
-    planted = Counter({**lines, "report": BUDGETS["report"] + 1})
-    assert [line.partition(":")[0] for line in over_budget(planted)] == ["report"]
+    lines_over = Counter({**lines, "report": BUDGETS["report"] + 1})
+    assert [line.partition(":")[0] for line in over_budget(lines_over)] == ["report"]
 
 
 # One program assembles a comparison ---------------------------------------------------------------
 
 
 def assembled_by_hand(package: Path, room: str) -> list[str]:
-    """Return where a file makes a comparison, or measures a cell, past the one program."""
-    found = []
+    """Return the places that assemble a comparison or measure a setting outside the one program."""
+    places = []
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package).as_posix()
         if f"{room}/{inside}".startswith(("dpviz/simulation/", "dpviz/papers/")):
-            continue  # the program itself; a paper measures cells and compares none
+            continue  # Skip the measuring program, and papers, which compare nothing.
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Comparison"
-            taken = isinstance(node, ast.ImportFrom | ast.Attribute) and "run_cell" in (
+            is_call = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Comparison"
+            imports_it = isinstance(node, ast.ImportFrom | ast.Attribute) and "run_cell" in (
                 [one.name for one in node.names]
                 if isinstance(node, ast.ImportFrom)
                 else [node.attr]
             )
-            if called or taken:
-                found.append(f"{room}/{inside}:{node.lineno}")
-    return found
+            if is_call or imports_it:
+                places.append(f"{room}/{inside}:{node.lineno}")
+    return places
 
 
 def test_one_program_assembles_comparisons(tmp_path: Path) -> None:
-    """`dpviz.simulation.compare.compare`, which can be told how a cell is drawn or found."""
+    """Only `dpviz.simulation.compare.compare` assembles comparisons, by any route."""
     pages = PACKAGE.parent / "pages"
     assert assembled_by_hand(PACKAGE, "dpviz") == []
     assert assembled_by_hand(pages, "pages") == []
@@ -223,32 +223,32 @@ def test_one_program_assembles_comparisons(tmp_path: Path) -> None:
 # Report shows answers -----------------------------------------------------------------------------
 
 READS = {"drowned", "first_draws", "label_words", "mirrored", "points", "steady"}
-"""Functions of simulation that read what was released, and draw nothing."""
+"""Functions of simulation that read a release and sample nothing."""
 RELEASES = ("calibrate", "noise_along", "release_many", "released_directions")
-"""Methods of a mechanism that price or draw a release."""
+"""Methods of a mechanism that account for or sample a release."""
 
 
 def computed_by(package: Path, room: str) -> dict[str, set[str]]:
-    """Return what each file of a room takes of simulation, and of the steps of a release."""
-    found: dict[str, set[str]] = {}
+    """Return the names of simulation and of release methods that each file of a subpackage uses."""
+    functions: dict[str, set[str]] = {}
     for path in sorted((package / room).rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        computed = called.intersection(RELEASES)
+        attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        computations = attributes.intersection(RELEASES)
         for one in imports(path):
             whole = [name for name in one.names if one.plain and name.startswith(SIMULATION)]
-            taken = set(whole)
+            names = set(whole)
             if one.module.startswith(SIMULATION):
                 module = import_module(one.module)
-                taken |= {name for name in one.names if isroutine(getattr(module, name))}
-            computed |= taken - READS
-        if computed:
-            found[path.relative_to(package).as_posix()] = computed
-    return found
+                names |= {name for name in one.names if isroutine(getattr(module, name))}
+            computations |= names - READS
+        if computations:
+            functions[path.relative_to(package).as_posix()] = computations
+    return functions
 
 
 def test_report_draws_and_searches_nothing(tmp_path: Path) -> None:
-    """It takes answers: of simulation it knows what they are made of."""
+    """The report receives answers, and uses only the types of their contents."""
     assert computed_by(PACKAGE, "report") == {}
     (tmp_path / "report").mkdir()
     breach = (
@@ -258,15 +258,15 @@ def test_report_draws_and_searches_nothing(tmp_path: Path) -> None:
     assert computed_by(tmp_path, "report") == {"report/planted.py": {"run_cell", "calibrate"}}
 
 
-# Pages and commands ask studies -------------------------------------------------------------------
+# Pages and commands call studies ------------------------------------------------------------------
 
 DOOR = ("studies", "core.errors", "core.settings", "report.style", "lessons", "cli", "__init__")
 PAST = {"pages": 475, "dpviz/cli": 75}
-"""Names that they still take from other rooms: the numbers may only become smaller."""
+"""Number of names still imported from other subpackages; the numbers may only decrease."""
 
 
 def past_the_door(folder: Path) -> list[str]:
-    """Return the names of the package that a folder's files take past the one door."""
+    """Return the package names that a folder's files import outside the allowed modules."""
     return [
         f"{path.stem}: {one.module}.{name}"
         for path in sorted(folder.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Exact frames by rejection: shapes, streams, routes."""
+"""Exact frames (orthonormal columns) by rejection: shapes, streams, routes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def test_a_uniform_law_accepts_every_proposal() -> None:
 
 def test_the_share_accepted_is_about_what_was_foreseen() -> None:
     values = 8 * VALUES
-    foreseen = acceptance(Envelope.of(2 * (values[0] - values), 3), 3)
-    drawn = matrix_bingham(values, 3, trials(300))
-    assert drawn.exact
-    # 300 accepted of about 300/p tries: relative deviation .06; the forecast's own, of 48: .2
-    assert drawn.acceptance == pytest.approx(foreseen, rel=0.8)
+    prediction = acceptance(Envelope.of(2 * (values[0] - values), 3), 3)
+    draw = matrix_bingham(values, 3, trials(300))
+    assert draw.exact
+    # 300/p tries accept about 300: relative deviation .06. The forecast from 48 has .2.
+    assert draw.acceptance == pytest.approx(prediction, rel=0.8)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 6])
 @pytest.mark.parametrize("strength", [0.01, 1.0, 300.0])
 def test_no_step_is_above_one(k: int, strength: float) -> None:
-    """Each column's part of the ratio is at most 1 wherever its energy can lie, and 1 somewhere."""
+    """Each column's part of the ratio is at most 1 at any energy, and attains 1 somewhere."""
     double_gaps = 2 * strength * (VALUES[0] - VALUES)
     envelope = Envelope.of(double_gaps, k)
     assert (envelope.shifts > 0).all()

@@ -1,4 +1,4 @@
-"""Bingham draws: invariants, streams, routes and messages. Laws are in tests/statistical."""
+"""Bingham samples: invariants, streams, routes and messages. Laws are in tests/statistical."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpviz.sampling.stiefel import stiefel_bingham
 
 
 def bingham(values: Any, draws: Draws) -> FloatArray:
-    """Return the drawn vectors alone."""
+    """Return only the sampled vectors."""
     return sample_bingham(values, draws).vectors
 
 
@@ -41,9 +41,9 @@ def spectrum(d: int, log_spread: float, seed: int) -> FloatArray:
 def test_vectors_are_units(d: int, log_spread: float, ties: int, seed: int) -> None:
     values = spectrum(d, log_spread, seed)
     values[:ties] = values.max()
-    drawn = sample_bingham(values, trials(3))
-    np.testing.assert_allclose(np.linalg.norm(drawn.vectors, axis=1), 1.0, rtol=1e-14)
-    assert 0 < drawn.acceptance <= 1
+    draw = sample_bingham(values, trials(3))
+    np.testing.assert_allclose(np.linalg.norm(draw.vectors, axis=1), 1.0, rtol=1e-14)
+    assert 0 < draw.acceptance <= 1
 
 
 @given(
@@ -58,21 +58,21 @@ def test_frames_are_orthonormal(d: int, k: int, log_spread: float, ties: int, se
     k = min(k, d)
     values = spectrum(d, log_spread, seed)
     values[:ties] = values.max()
-    drawn = stiefel_bingham(values, k, trials(3), sweeps=3)
-    gram = drawn.frames.transpose(0, 2, 1) @ drawn.frames
+    draw = stiefel_bingham(values, k, trials(3), sweeps=3)
+    gram = draw.frames.transpose(0, 2, 1) @ draw.frames
     np.testing.assert_allclose(gram, np.broadcast_to(np.eye(k), gram.shape), atol=1e-13)
-    traces = np.einsum("i,cik->c", values, drawn.frames**2)
-    np.testing.assert_allclose(drawn.trace[-1], traces, rtol=1e-12)
-    assert drawn.exact is (k in (1, d))
+    traces = np.einsum("i,cik->c", values, draw.frames**2)
+    np.testing.assert_allclose(draw.trace[-1], traces, rtol=1e-12)
+    assert draw.exact is (k in (1, d))
 
 
 @pytest.mark.parametrize("d", [2, 61, 400])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 1e7, 1e12])
 def test_large_problems_stay_cheap(d: int, spread: float) -> None:
-    drawn = sample_bingham(spread * np.linspace(1, 0, d) ** 2, trials(20))
-    # Concentrated limit sqrt(2/(e d)) = 0.043 at d = 400. The chance that 20 draws need more than
-    # 2,000 proposals at that rate is below P(Poisson(86) < 20) < 1e-15.
-    assert drawn.proposals < 2000
+    draw = sample_bingham(spread * np.linspace(1, 0, d) ** 2, trials(20))
+    # With concentrated eigenvalues, the acceptance rate tends to sqrt(2/(e d)) = 0.043 at d = 400.
+    # So 20 samples need more than 2,000 proposals with chance below P(Poisson(86) < 20) < 1e-15.
+    assert draw.proposals < 2000
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 9])
@@ -99,7 +99,7 @@ def test_order_of_eigenvalues_only_moves_rows() -> None:
 
 
 def test_a_common_shift_of_the_eigenvalues_changes_nothing() -> None:
-    values = np.array([8.0, 5.0, 5.0, 1.0, 0.0])  # integers, so that the shift is exact
+    values = np.array([8.0, 5.0, 5.0, 1.0, 0.0])  # With whole numbers, the shift is exact.
     np.testing.assert_array_equal(bingham(values, trials(4)), bingham(values - 64, trials(4)))
     np.testing.assert_array_equal(
         stiefel_bingham(values, 2, trials(4), 3).frames,
@@ -109,11 +109,11 @@ def test_a_common_shift_of_the_eigenvalues_changes_nothing() -> None:
 
 def test_one_column_is_the_exact_vector() -> None:
     values = spectrum(6, 1.0, 2)
-    drawn = stiefel_bingham(values, 1, trials(5))
-    np.testing.assert_array_equal(drawn.frames[:, :, 0], bingham(values, trials(5)))
-    assert drawn.exact
-    assert drawn.trace.shape == (1, 5)
-    assert drawn.dense_updates == 0
+    draw = stiefel_bingham(values, 1, trials(5))
+    np.testing.assert_array_equal(draw.frames[:, :, 0], bingham(values, trials(5)))
+    assert draw.exact
+    assert draw.trace.shape == (1, 5)
+    assert draw.dense_updates == 0
 
 
 def test_best_shift_solves_its_equation() -> None:
@@ -131,49 +131,49 @@ def test_column_envelope_matches_the_restricted_matrix(k: int, scale: float) -> 
     rng = generator(k, "envelope")
     gaps = 2 * scale * np.sort(np.r_[0.0, rng.random(d - 1)])
     law = column_draws.ColumnLaw.of(gaps, k)
-    # Fixed columns near the leading axes make the shift negative: the indefinite case.
+    # Fixed columns near the leading axes make the shift negative, so the matrix is indefinite.
     noise = rng.standard_normal((chains, d, k - 1)) * np.geomspace(1e-4, 1, chains)[:, None, None]
-    fixed = np.linalg.qr(np.eye(d, k - 1) + noise).Q
-    complement = np.linalg.qr(fixed, mode="complete").Q[:, :, k - 1 :]
+    columns = np.linalg.qr(np.eye(d, k - 1) + noise).Q
+    complement = np.linalg.qr(columns, mode="complete").Q[:, :, k - 1 :]
     column = complement[:, :, 0]
-    shift, found = column_draws._shifts(law, fixed, column)
-    envelope = column_draws._envelope(law, fixed, shift)
-    assert found.all()
+    shift, has_shift = column_draws._shifts(law, columns, column)
+    envelope = column_draws._envelope(law, columns, shift)
+    assert has_shift.all()
     assert envelope.sound.all()
     assert scale == 1.0 or (shift < 0).any()
 
     precision = shift[:, None] + gaps
-    restricted = complement.transpose(0, 2, 1) @ (precision[:, :, None] * complement)
-    spectra = np.linalg.eigvalsh(restricted)
+    restriction = complement.transpose(0, 2, 1) @ (precision[:, :, None] * complement)
+    spectra = np.linalg.eigvalsh(restriction)
     assert (spectra > 0).all()
-    # The stopping rule leaves |trace - 1| <= sqrt(0.1 * second) <= sqrt(0.1) * trace.
+    # When the iteration stops, |trace - 1| <= sqrt(0.1 * second) <= sqrt(0.1) * trace.
     first = (1 / spectra).sum(axis=1)
     assert (np.abs(first - 1) <= np.sqrt(0.1 * (spectra**-2.0).sum(axis=1)) * (1 + 1e-4)).all()
 
-    # Push an orthonormal basis of whitened coordinates through the sampler's linear map.
+    # Transform an orthonormal basis of whitened coordinates by the sampler's linear map.
     basis = np.broadcast_to(np.eye(d), (chains, d, d)) * envelope.free[:, None, :]
     at_free, at_pivots = envelope.propose(np.arange(chains), basis)
     rows = at_free
     for chain in range(chains):
         rows[chain][:, envelope.pivots[chain]] = at_pivots[chain]
     covariance = rows.transpose(0, 2, 1) @ rows
-    exact = complement @ np.linalg.inv(restricted) @ complement.transpose(0, 2, 1)
-    for drawn, right in zip(covariance, exact, strict=True):
-        np.testing.assert_allclose(drawn, right, atol=1e-6 * np.abs(right).max())
+    exact = complement @ np.linalg.inv(restriction) @ complement.transpose(0, 2, 1)
+    for left, right in zip(covariance, exact, strict=True):
+        np.testing.assert_allclose(left, right, atol=1e-6 * np.abs(right).max())
 
 
 def test_convergence_sees_starts_apart_and_together() -> None:
-    drawn = stiefel_bingham(300.0 * np.linspace(1, 0, 30) ** 3, 3, trials(40), 20)
-    report = convergence(drawn.trace, drawn.from_mode)
+    draw = stiefel_bingham(300.0 * np.linspace(1, 0, 30) ** 3, 3, trials(40), 20)
+    report = convergence(draw.trace, draw.from_mode)
     assert report.gap is not None
     assert report.split_rhat is not None
     assert report.gap.shape == (21,)
     assert report.gap[0] > 20
-    # Welch's statistic of about 20 against 20 chains: beyond 9.5 once in 1e9 after convergence.
+    # Once chains converge, Welch's statistic of 20 against 20 exceeds 9.5 with chance 1e-9.
     assert abs(report.gap[-1]) < 9.5
     assert report.split_rhat < 1.5
-    stuck = np.where(drawn.from_mode, 1.0, 0.0) + 1e-3 * generator(0, "x").random((21, 40))
-    apart = convergence(stuck, drawn.from_mode)
+    stuck = np.where(draw.from_mode, 1.0, 0.0) + 1e-3 * generator(0, "x").random((21, 40))
+    apart = convergence(stuck, draw.from_mode)
     assert apart.gap is not None
     assert apart.split_rhat is not None
     assert apart.gap[-1] > 100

@@ -1,4 +1,4 @@
-"""Directions drawn from one spectrum per draw, and what is left after one is taken out."""
+"""Directions sampled from one spectrum each, and the spectrum that is left after one of them."""
 
 from __future__ import annotations
 
@@ -39,25 +39,27 @@ def test_complements_carry_the_restricted_matrix() -> None:
     A = rng.standard_normal((d, d))
     A = A + A.T
     values, vectors = np.linalg.eigh(A)
-    left = Complements.whole(values, vectors, size)
-    taken = np.zeros((size, d, 0))
+    rest = Complements.whole(values, vectors, size)
+    basis = np.zeros((size, d, 0))
     for step in range(d - 1):
         x = rng.standard_normal((size, d - step))
-        x[0, 0] = -abs(x[0, 0])  # both signs of the pivot
+        x[0, 0] = -abs(x[0, 0])  # Test both signs of the pivot.
         x[1] = np.eye(d - step)[0]
         x /= np.linalg.norm(x, axis=1, keepdims=True)
-        taken = np.concatenate([taken, left.lift(x)[:, :, None]], axis=2)
-        left = left.without(x)
-        whole = np.concatenate([taken, left.basis], axis=2)
+        basis = np.concatenate([basis, rest.lift(x)[:, :, None]], axis=2)
+        rest = rest.without(x)
+        whole = np.concatenate([basis, rest.basis], axis=2)
         assert np.allclose(whole.transpose(0, 2, 1) @ whole, np.eye(d), rtol=0, atol=1e-12)
-        restricted = left.basis.transpose(0, 2, 1) @ A @ left.basis
-        diagonal = left.values[:, :, None] * np.eye(d - step - 1)
-        assert np.allclose(restricted, diagonal, rtol=0, atol=1e-11)
+        restriction = rest.basis.transpose(0, 2, 1) @ A @ rest.basis
+        diagonal = rest.values[:, :, None] * np.eye(d - step - 1)
+        assert np.allclose(restriction, diagonal, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize(
     "values", [np.zeros(3), np.zeros((2, 3)), np.zeros((3, 0)), np.full((3, 3), np.nan)]
 )
 def test_odd_spectra_are_refused_by_shape(values: np.ndarray) -> None:
-    with pytest.raises(InvalidSetting, match="eigenvalues must be one finite row for each draw"):
+    with pytest.raises(
+        InvalidSetting, match="eigenvalues must be one row of finite numbers for each sample"
+    ):
         bingham_each(values, Draws.trials(0, "t", range(3)))

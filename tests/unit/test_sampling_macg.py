@@ -1,4 +1,4 @@
-"""Exact frames by rejection: shapes, streams, routes."""
+"""Exact frames (orthonormal columns) by rejection: shapes, streams, routes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def trials(size: int, first: int = 0) -> Draws:
 
 
 def test_a_uniform_law_accepts_every_proposal() -> None:
-    # M = d I, so that t_i = d for every proposal
+    # With equal eigenvalues M = d I, so t_i = d for every proposal.
     assert macg.acceptance(np.zeros(9), 4) == pytest.approx(1.0, abs=1e-12)
     assert matrix_bingham(np.full(9, 2.0), 4, trials(7)).proposals == 7
 
@@ -28,16 +28,16 @@ def test_a_uniform_law_accepts_every_proposal() -> None:
 def test_a_large_law_is_tried_in_slices_that_look_up_and_change_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Sixteen fixed proposals of 600 x 290: one a slice, as together they take too long."""
+    """Sixteen fixed proposals of 600 x 290 run one per slice, because all at once take too long."""
     double_gaps = np.linspace(0, 40, 600)
     looks: list[None] = []
     with cancelled_by(lambda: looks.append(None)):
-        sliced = macg.acceptance(double_gaps, 290)
+        value = macg.acceptance(double_gaps, 290)
     assert len(looks) == 16
     pilot = macg._pilot(600, 290)
     monkeypatch.setattr(macg, "_PILOT_ENTRIES", 1 << 30)
     monkeypatch.setattr(macg, "_pilot", lambda d, k: pilot)
     looks.clear()
     with cancelled_by(lambda: looks.append(None)):
-        assert macg.acceptance(double_gaps, 290) == sliced > 0
-    assert len(looks) == 1  # the control
+        assert macg.acceptance(double_gaps, 290) == value > 0
+    assert len(looks) == 1  # Control: one slice allows only one check for a stop.

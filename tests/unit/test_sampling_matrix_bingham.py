@@ -1,4 +1,4 @@
-"""Frames of the matrix Bingham law, whichever sampler draws them: shapes, streams, routes."""
+"""Frames of the matrix Bingham law, by any sampler: shapes, streams, routes."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def test_frames_are_orthonormal_and_each_draw_has_its_own_bytes(
 def test_more_than_half_the_columns_go_by_their_complement(
     sampler: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "WORTH", 1.1)  # always the chain
+    monkeypatch.setattr(sampler, "WORTH", 1.1)  # Make the sampler always use the chain.
     values = 200 * VALUES
-    drawn = matrix_bingham(values, 5, trials(6), 4, sampler.rejected)
-    assert drawn.trace.shape == (5, 6)
-    scores = np.einsum("i,tij->t", values, drawn.frames**2)
-    np.testing.assert_allclose(drawn.trace[-1], scores, rtol=1e-12)
-    # chains from the mode start at the top 5
-    np.testing.assert_allclose(drawn.trace[0, ::2], values[:5].sum(), rtol=1e-12)
+    draw = matrix_bingham(values, 5, trials(6), 4, sampler.rejected)
+    assert draw.trace.shape == (5, 6)
+    scores = np.einsum("i,tij->t", values, draw.frames**2)
+    np.testing.assert_allclose(draw.trace[-1], scores, rtol=1e-12)
+    # Chains that start at the mode have the sum of the top 5 eigenvalues as their first trace.
+    np.testing.assert_allclose(draw.trace[0, ::2], values[:5].sum(), rtol=1e-12)
 
 
 @pytest.mark.parametrize("k", [1, 7])
 def test_one_column_and_all_are_those_of_the_chain_s_file(k: int) -> None:
-    drawn, same = (draw(VALUES, k, trials(3)) for draw in (matrix_bingham, stiefel_bingham))
-    np.testing.assert_array_equal(drawn.frames, same.frames)
+    one, same = (draw(VALUES, k, trials(3)) for draw in (matrix_bingham, stiefel_bingham))
+    np.testing.assert_array_equal(one.frames, same.frames)

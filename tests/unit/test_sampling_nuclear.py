@@ -18,6 +18,7 @@ from dpviz.core.problem import Budget, Domain, Problem, Relation
 from dpviz.core.seeding import Draws, generator
 from dpviz.mechanisms.knorm import KNorm
 from dpviz.mechanisms.wishart_difference import WishartDifference
+from dpviz.sampling import nuclear
 from dpviz.sampling.limits import NuclearLaw
 from dpviz.sampling.nuclear import (
     _KEPT,
@@ -29,15 +30,15 @@ from dpviz.sampling.nuclear import (
 )
 from dpviz.simulation.predict import predict
 
-Polynomial = list[mpmath.mpf]  # coefficients, lowest order first
+Polynomial = list[mpmath.mpf]  # A polynomial lists its coefficients, lowest order first.
 
 
 def times(first: Polynomial, second: Polynomial) -> Polynomial:
-    found = [mpmath.mpf(0)] * (len(first) + len(second) - 1)
+    product = [mpmath.mpf(0)] * (len(first) + len(second) - 1)
     for i, a in enumerate(first):
         for j, b in enumerate(second):
-            found[i + j] += a * b
-    return found
+            product[i + j] += a * b
+    return product
 
 
 def at(polynomial: Polynomial, x: mpmath.mpf) -> mpmath.mpf:
@@ -49,23 +50,23 @@ def at(polynomial: Polynomial, x: mpmath.mpf) -> mpmath.mpf:
 
 def solved(polynomial: Polynomial, rate: int) -> Polynomial:
     """Return q with (exp(rate t) q)' = exp(rate t) polynomial."""
-    found = [mpmath.mpf(0)] * len(polynomial)
+    solution = [mpmath.mpf(0)] * len(polynomial)
     for j in range(len(polynomial) - 1, -1, -1):
-        above = (j + 1) * found[j + 1] if j + 1 < len(polynomial) else 0
-        found[j] = (polynomial[j] - above) / rate
-    return found
+        above = (j + 1) * solution[j + 1] if j + 1 < len(polynomial) else 0
+        solution[j] = (polynomial[j] - above) / rate
+    return solution
 
 
 def log_pfaffian(functions: list[Polynomial], x: mpmath.mpf) -> mpmath.mpf:
-    """Return ln Pf A(x) for phi_i = polynomial exp(-|t|), every integral in closed form."""
+    """Return ln Pf A(x) for phi_i = polynomial exp(-|t|), with every integral in closed form."""
     below, zero = [], mpmath.mpf(0)
-    left = [solved(p, 1) for p in functions]
+    lefts = [solved(p, 1) for p in functions]
     right = [solved(p, -1) for p in functions]
-    starts = [at(q, zero) for q in left]
+    starts = [at(q, zero) for q in lefts]
 
     def integral(i: int, y: mpmath.mpf) -> mpmath.mpf:
         if y <= 0:
-            return mpmath.exp(y) * at(left[i], y)
+            return mpmath.exp(y) * at(lefts[i], y)
         return starts[i] + mpmath.exp(-y) * at(right[i], y) - at(right[i], zero)
 
     size = len(functions)
@@ -74,7 +75,7 @@ def log_pfaffian(functions: list[Polynomial], x: mpmath.mpf) -> mpmath.mpf:
     low = min(x, zero)
     for i in range(size):
         for k in range(i):
-            product = solved(times(left[i], functions[k]), 2)
+            product = solved(times(lefts[i], functions[k]), 2)
             total = mpmath.exp(2 * low) * at(product, low)
             if x > 0:
                 constant = starts[i] - at(right[i], zero)
@@ -90,13 +91,13 @@ def log_pfaffian(functions: list[Polynomial], x: mpmath.mpf) -> mpmath.mpf:
 
 
 def conditional(values: FloatArray, place: int) -> float:
-    """Return P(l_place is at most its value, given those above it), from 60 digits."""
+    """Return P(l_place is at most its value, given the values above it), from 60 digits."""
     with mpmath.workdps(60):
         above = [mpmath.mpf(float(value)) for value in values[:place]]
-        shared: Polynomial = [mpmath.mpf(1)]
+        product: Polynomial = [mpmath.mpf(1)]
         for value in above:
-            shared = times(shared, [value, mpmath.mpf(-1)])
-        functions = [[mpmath.mpf(0)] * power + shared for power in range(len(values) - len(above))]
+            product = times(product, [value, mpmath.mpf(-1)])
+        functions = [[mpmath.mpf(0)] * power + product for power in range(len(values) - len(above))]
         top = above[-1] if above else mpmath.mpf(400)
         here = mpmath.mpf(float(values[place]))
         return float(mpmath.exp(log_pfaffian(functions, here) - log_pfaffian(functions, top)))
@@ -107,41 +108,41 @@ def test_every_conditional_law_agrees_with_60_digits(d: int) -> None:
     uniforms = generator(1, "uniforms", d).random((2, d))
     values = eigenvalues_at(uniforms)
     places = range(d) if d < 10 else (0, 1, 5, 6, 11, 12)
-    for row, named in zip(values, uniforms, strict=True):
+    for row, uniform in zip(values, uniforms, strict=True):
         assert (np.diff(row) < 0).all()
         for place in places:
-            assert conditional(row, place) == pytest.approx(named[place], abs=1e-11)
-        moved = row.copy()
-        moved[1] += 1e-6  # the control: the law is read to better than that
-        assert conditional(moved, 1) != pytest.approx(named[1], abs=1e-8)
+            assert conditional(row, place) == pytest.approx(uniform[place], abs=1e-11)
+        neighbour = row.copy()
+        neighbour[1] += 1e-6  # Control: the law detects a smaller change.
+        assert conditional(neighbour, 1) != pytest.approx(uniform[1], abs=1e-8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("d", "room"), [(30, 1e-10), (61, 1e-7), (LARGEST_D, 5e-6)])
 def test_the_last_law_agrees_with_quadrature(d: int, room: float) -> None:
-    """The last of d steps carries all rounding of those before."""
+    """The last of d steps, which has all earlier rounding, agrees with quadrature."""
     uniforms = generator(2, "uniforms", d).random((3, d))
     points, weights = np.polynomial.legendre.leggauss(40)
-    for values, named in zip(eigenvalues_at(uniforms), uniforms[:, -1], strict=True):
+    for values, uniform in zip(eigenvalues_at(uniforms), uniforms[:, -1], strict=True):
         others, last = values[:-1], float(values[-1])
         end = float(others[-1])
 
         def log_density(x: FloatArray, others: FloatArray = others) -> FloatArray:
-            found: FloatArray = np.log(np.abs(x[..., None] - others)).sum(axis=-1) - np.abs(x)
-            return found
+            value: FloatArray = np.log(np.abs(x[..., None] - others)).sum(axis=-1) - np.abs(x)
+            return value
 
         top = log_density(np.linspace(end - 30, end, 2_001)[:-1]).max()
 
         def mass(low: float, high: float, top: float = top) -> float:
-            """Integrate over quarters, cut at 0: the density is smooth on each."""
+            """Integrate over quarters, cut at 0, because the density is smooth on each quarter."""
             cuts = np.unique(np.concatenate([np.arange(low, high, 0.25), [high, min(0.0, high)]]))
             half = np.diff(cuts) / 2
             nodes = ((cuts[:-1] + cuts[1:]) / 2)[:, None] + half[:, None] * points
             return float((half[:, None] * weights * np.exp(log_density(nodes) - top)).sum())
 
-        found = mass(end - 60, last) / (mass(end - 60, last) + mass(last, end))
-        assert found == pytest.approx(named, abs=room)
-        assert mass(end - 60, last + 1e-3) > mass(end - 60, last) * (1 + 1e-5)  # it resolves
+        share = mass(end - 60, last) / (mass(end - 60, last) + mass(last, end))
+        assert share == pytest.approx(uniform, abs=room)
+        assert mass(end - 60, last + 1e-3) > mass(end - 60, last) * (1 + 1e-5)
 
 
 def test_small_cases_are_exact() -> None:
@@ -185,7 +186,7 @@ def over_the_law(f: object, *points: float) -> float:
 
 
 def test_the_law_is_in_equilibrium_and_has_the_stated_moments() -> None:
-    """Force of the potential |x| against the repulsion: |x| - the log potential is constant."""
+    """In equilibrium |x| balances the repulsion: |x| minus the log potential is constant."""
     law = NuclearLaw(EDGE)
     assert over_the_law(lambda t: 1.0) == pytest.approx(1.0, abs=1e-7)
     assert over_the_law(lambda t: t * t) == pytest.approx(law.spread**2, abs=1e-7)
@@ -194,13 +195,13 @@ def test_the_law_is_in_equilibrium_and_has_the_stated_moments() -> None:
         abs(x) - over_the_law(lambda t, x=x: math.log(abs(x - t)), x) for x in (0.1, 0.5, 1.0, 1.5)
     ]
     np.testing.assert_allclose(levels, levels[0], atol=1e-5)
-    # negative control: with a support a tenth wider it is not
+    # Control: with a support that is 10 % wider, the law is not in equilibrium.
     wide = [1.1 * abs(x) - over_the_law(lambda t, x=x: math.log(abs(x - t)), x) for x in (0.1, 1.5)]
     assert abs(wide[0] - wide[1]) > 0.1
 
 
 def test_the_transform_is_that_of_the_law() -> None:
-    """K inverts the Cauchy transform; its slope vanishes at the edge; cumulants 2 and 4 match."""
+    """K inverts the Cauchy transform; its slope is 0 at the edge; cumulants 2 and 4 agree."""
     law = NuclearLaw(EDGE)
     for z in (1.7, 2.5, 6.0):
         g = over_the_law(lambda t, z=z: 1 / (z - t))
@@ -208,9 +209,9 @@ def test_the_transform_is_that_of_the_law() -> None:
     critical = 1 / law.visible_above
     assert float(law.k_slope(critical)) == pytest.approx(0.0, abs=1e-12)
     assert float(law.k_transform(critical)) == pytest.approx(law.edges[1])
-    small, matched = 0.1 / EDGE, law.matched
-    true, near = (float(one.r_transform(small)) for one in (law, matched))
-    assert near == pytest.approx(true, rel=2e-6)  # what is left is of order 6
+    small, match = 0.1 / EDGE, law.matched
+    true, near = (float(one.r_transform(small)) for one in (law, match))
+    assert near == pytest.approx(true, rel=2e-6)  # Both laws differ only at order 6.
     assert law.scaled(2.0).edges[1] == pytest.approx(math.pi)
     assert float(law.lone_overlap(3.0)) == pytest.approx(
         (EDGE / 3) ** 2 * math.cos(EDGE / 3) / math.sin(EDGE / 3) ** 2
@@ -219,7 +220,7 @@ def test_the_transform_is_that_of_the_law() -> None:
 
 @pytest.mark.slow
 def test_the_largest_eigenvalue_nears_the_edge_and_the_wishart_difference_is_six_above() -> None:
-    """Finite d pulls the largest below the edge by order d^(-2/3): 7 % at 61, draws spread 2 %."""
+    """Finite d pulls the largest below the edge by order d^(-2/3): 7 % at 61, with spread 2 %."""
     d = 61
     problem = Problem(1_000, d, 1, Relation.REPLACE, Domain.ball(d))
     edges = [
@@ -237,7 +238,7 @@ def test_the_largest_eigenvalue_nears_the_edge_and_the_wishart_difference_is_six
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_predictions_agree_with_draws(epsilon: float) -> None:
-    """Recovered share of the optimum at d = 30, k = 2: 60 draws have a standard error below .01."""
+    """At d = 30, k = 2 the predicted share agrees with 60 samples, whose error is below .01."""
     d, k, n = 30, 2, 2_000
     rng = generator(5, "spectrum")
     basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
@@ -249,26 +250,26 @@ def test_predictions_agree_with_draws(epsilon: float) -> None:
     components = mechanism.release_many(
         moment, calibration, Draws.trials(0, "knorm", range(60))
     ).components
-    captured = np.einsum("sik,ij,sjk->s", components, moment.A, components).mean()
+    captured_share = np.einsum("sik,ij,sjk->s", components, moment.A, components).mean()
     expected = predict(moment.eigenvalues, k, mechanism.free_noise(calibration))
-    assert captured / values[:k].sum() == pytest.approx(expected.captured_share, abs=0.03)
+    assert captured_share / values[:k].sum() == pytest.approx(expected.captured_share, abs=0.03)
 
 
-def test_explored_noise_is_kept_and_a_release_s_is_not() -> None:
-    """Memory holds what the streams would draw, and leaves the streams where a draw would."""
+def test_explored_noise_is_kept_and_a_release_s_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stored noise equals the streams' own noise, and leaves the streams in the same state."""
 
     def stream() -> Draws:
         return Draws.trials(3, "kept", range(3))
 
-    _KEPT.clear()  # full, it would forget one for each that is kept
+    _KEPT.clear()  # At its limit, the memory drops an old entry for each new one.
+    one_by_one = [nuclear_noise(draw, 4)[0] for draw in stream().single()]
+    assert not _KEPT
     first, again = stream(), stream()
     noise = nuclear_noise(first, 4)
-    held = len(_KEPT)
-    noise[:] = 0.0  # what a caller does to it stays with the caller
-    one_by_one = [nuclear_noise(draw, 4)[0] for draw in stream().single()]
+    noise[:] = 0.0  # A caller cannot change the stored noise.
     np.testing.assert_array_equal(nuclear_noise(again, 4), one_by_one)
     np.testing.assert_array_equal(first.normal(2), again.normal(2))
-    nuclear_noise(Draws.trials(3, "alone", [0]), 4)
-    assert len(_KEPT) == held
     nuclear_noise(Draws.trials(3, "others", range(2)), 4)
-    assert len(_KEPT) == held + 2
+    assert len(_KEPT) == 5
+    monkeypatch.setattr(nuclear, "_in_blocks", None)  # Only stored noise can now be used.
+    np.testing.assert_array_equal(nuclear_noise(stream().single()[0], 4)[0], one_by_one[0])

@@ -1,4 +1,4 @@
-"""Wishart draws: shape, streams, smoothness in the degrees of freedom."""
+"""Wishart samples: shape, streams, smoothness in the degrees of freedom."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dpviz.sampling.ensembles import bartlett_factor, wishart, wishart_from_unif
 @given(d=st.integers(1, 8), extra=st.floats(0, 50), seed=st.integers(0, 10_000))
 def test_positive_definite_and_symmetric(d: int, extra: float, seed: int) -> None:
     for sampler in (wishart, wishart_from_uniforms):
-        drawn = sampler(Draws.batch(generator(seed, "wishart"), 3), d, d + extra)
-        assert drawn.shape == (3, d, d)
-        np.testing.assert_array_equal(drawn, drawn.transpose(0, 2, 1))
-        assert (np.linalg.eigvalsh(drawn) > 0).all()
+        draw = sampler(Draws.batch(generator(seed, "wishart"), 3), d, d + extra)
+        assert draw.shape == (3, d, d)
+        np.testing.assert_array_equal(draw, draw.transpose(0, 2, 1))
+        assert (np.linalg.eigvalsh(draw) > 0).all()
 
 
 def test_factor_is_lower_triangular_with_positive_diagonal() -> None:

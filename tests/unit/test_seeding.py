@@ -25,8 +25,8 @@ def test_same_name_same_bytes_and_other_names_other_bytes(
     one: tuple[str | int, ...], two: tuple[str | int, ...], seed: int, more: int
 ) -> None:
     assert first(seed, *one) == first(seed, *one)
-    typed = [[(type(label), label) for label in labels] for labels in (one, two)]
-    assert (first(seed, *one) == first(seed, *two)) == (typed[0] == typed[1])
+    types = [[(type(label), label) for label in labels] for labels in (one, two)]
+    assert (first(seed, *one) == first(seed, *two)) == (types[0] == types[1])
     if more:
         assert first(seed, *one) != first(seed + more, *one)
 
@@ -48,18 +48,18 @@ def test_names_that_read_alike_differ(
 
 
 def test_streams_do_not_change_between_versions() -> None:
-    """Numbers that a user noted with a seed must come out again; NumPy keeps PCG64 stable."""
+    """A recorded seed gives the same numbers in each version, because NumPy keeps PCG64 stable."""
     assert generator(0, "a").bytes(8).hex() == "b005226fa230a99a"
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**128 - 1, 2**128, 2**200 + 3])
 def test_streams_begun_together_are_those_begun_alone(seed: int) -> None:
-    """For seeds of one word, of as many as NumPy's pool has and of more; over a block's seam."""
+    """Streams made together equal single streams, for seeds of any length and across two blocks."""
     trials = [*range(300), 2**40]
     together = Draws.trials(seed, "x", trials)
     for trial, rng in zip(trials, together.generators, strict=True):
         assert rng.bytes(8) == first(seed, "x", trial)[:8]
-    again = Draws.trials(seed, "x", trials)  # what is kept does not move
+    again = Draws.trials(seed, "x", trials)  # Using a stream leaves its stored start unchanged.
     assert again.normal(1).tobytes() == Draws.trials(seed, "x", trials).normal(1).tobytes()
 
 
@@ -67,15 +67,15 @@ METHODS = ("normal", "exponential", "uniform")
 
 
 def test_a_stream_begins_where_numpys_seed_sequence_begins_it_each_time() -> None:
-    """What is kept of a name is the beginning, and a draw does not move it."""
+    """A name's stored beginning is NumPy's, and sampling does not change it."""
     digest = hashlib.blake2b(b"str:kept\x1fint:7", digest_size=16).digest()
     whole = np.random.SeedSequence(5, spawn_key=struct.unpack("<4I", digest))
-    known = np.random.Generator(np.random.PCG64(whole)).random(3)
+    numbers = np.random.Generator(np.random.PCG64(whole)).random(3)
     first, second = generator(5, "kept", 7), generator(5, "kept", 7)
-    np.testing.assert_array_equal(first.random(3), known)
-    np.testing.assert_array_equal(second.random(3), known)
+    np.testing.assert_array_equal(first.random(3), numbers)
+    np.testing.assert_array_equal(second.random(3), numbers)
     assert pickle.loads(pickle.dumps(first)).random() == first.random()
-    with pytest.raises(TypeError, match="a PCG64 and nothing else"):
+    with pytest.raises(TypeError, match="a PCG64 generator only"):
         np.random.MT19937(first.bit_generator.seed_seq)
 
 

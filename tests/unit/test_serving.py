@@ -1,4 +1,4 @@
-"""Who may ask a server for what: names, origins, uploads and their room, headers of answers."""
+"""Rules for requests to a server: names, origins, uploads and their space, answer headers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UPLOAD = "/_stcore/upload_file/mine/1"
 
 
 class Streamlit:
-    """What lies behind the guard: it notes what reaches it and reads every body to its end."""
+    """The app behind the guard: it records each request and reads every body to its end."""
 
     def __init__(self) -> None:
         self.scopes: list[Scope] = []
@@ -43,30 +43,30 @@ class Streamlit:
 
 @pytest.fixture(autouse=True)
 def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no link have a picture of its own."""
+    """Show no first picture for any link."""
     monkeypatch.setattr(serving.first_picture, "page", lambda query: None)
 
 
 @pytest.fixture
 def options(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Return Streamlit's options, to be changed by a test."""
-    found = {
+    """Return Streamlit's options, so that a test can change them."""
+    values = {
         "server.address": None, "browser.serverAddress": "localhost", "server.baseUrlPath": "",
         "server.maxUploadSize": 4,
     }  # fmt: skip
-    monkeypatch.setattr(serving.st, "get_option", found.__getitem__)
-    return found
+    monkeypatch.setattr(serving.st, "get_option", values.__getitem__)
+    return values
 
 
 @pytest.fixture
 def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, Any]]:
-    """Return what Streamlit holds of uploads."""
-    stored: dict[str, dict[str, Any]] = {}
-    manager = SimpleNamespace(file_storage=stored)
+    """Return the uploads that Streamlit stores."""
+    store: dict[str, dict[str, Any]] = {}
+    manager = SimpleNamespace(file_storage=store)
     monkeypatch.setattr(
         serving.runtime, "get_instance", lambda: SimpleNamespace(uploaded_file_mgr=manager)
     )
-    return stored
+    return store
 
 
 @pytest.fixture(autouse=True)
@@ -89,13 +89,13 @@ def ask(
     length: int | None = None,
     kind: str = "http",
 ) -> list[Message]:
-    """Return what is answered; a body that is read is given in pieces."""
-    said = (("host", host), ("host", other_host), ("origin", origin), ("content-length", length))
-    headers = [(name.encode(), str(text).encode()) for name, text in said if text is not None]
+    """Return the messages of the answer; the request's body comes in pieces."""
+    head = (("host", host), ("host", other_host), ("origin", origin), ("content-length", length))
+    headers = [(name.encode(), str(text).encode()) for name, text in head if text is not None]
     scope = {"type": kind, "method": method, "path": path, "headers": headers}
     scope["query_string"] = b""
     scope["client"] = None if client is None else (client, 50_000)
-    pieces, sent = list(body), list[Message]()
+    pieces, messages = list(body), list[Message]()
 
     async def receive() -> Message:
         if kind == "websocket":
@@ -104,10 +104,10 @@ def ask(
         return {"type": "http.request", "body": piece, "more_body": bool(pieces)}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     asyncio.run(guard(scope, receive, send))
-    return sent
+    return messages
 
 
 def status(sent: list[Message]) -> int:
@@ -141,11 +141,11 @@ def test_names_of_this_machine_are_known(host: str) -> None:
 @pytest.mark.usefixtures("options")
 def test_another_name_reaches_nothing(host: str | None) -> None:
     behind = Streamlit()
-    sent = ask(serving.Guard(behind), host=host)
-    assert status(sent) == 421
-    assert b"DPVIZ_HOSTS" in sent[1]["body"]
-    (closed,) = ask(serving.Guard(behind), "/_stcore/stream", kind="websocket", host=host)
-    assert (closed["type"], closed["code"]) == ("websocket.close", 1008)
+    messages = ask(serving.Guard(behind), host=host)
+    assert status(messages) == 421
+    assert b"DPVIZ_HOSTS" in messages[1]["body"]
+    (message,) = ask(serving.Guard(behind), "/_stcore/stream", kind="websocket", host=host)
+    assert (message["type"], message["code"]) == ("websocket.close", 1008)
     assert behind.scopes == []
 
 
@@ -199,7 +199,7 @@ def test_the_configured_address_is_known(options: dict[str, Any]) -> None:
 def test_until_it_is_opened_a_server_is_for_its_own_machine(
     client: str | None, served: bool, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A foreign machine may write any name into its request."""
+    """Requests from another machine are refused, whatever name they contain."""
     guard = serving.Guard(Streamlit())
     for bound in (None, "localhost", "127.0.0.1", "::1"):
         options["server.address"] = bound
@@ -222,7 +222,7 @@ def test_until_it_is_opened_a_server_is_for_its_own_machine(
         ("http://[::1]:8501", True),
         ("https://dpviz.example.org", True),
         ("https://dpviz.example.org:8443", True),
-        ("http://localhost:8888", False),  # another program's page, such as a notebook's
+        ("http://localhost:8888", False),  # This page belongs to another program.
         ("http://localhost", False),
         ("http://evil.example:8501", False),
         ("http://localhost.evil.example:8501", False),
@@ -241,7 +241,7 @@ def test_pages_of_others_speak_to_no_server(
     assert status(ask(guard, origin=origin)) == (200 if welcome else 403)
     (answer,) = ask(guard, "/_stcore/stream", kind="websocket", origin=origin)
     assert answer["type"] == ("websocket.accept" if welcome else "websocket.close")
-    # Streamlit is told of none, and so compares none with what it would have to look up
+    # The guard removes the Origin header, so that Streamlit need not look up an address for it.
     assert all(name != b"origin" for scope in behind.scopes for name, _ in scope["headers"])
     assert len(behind.scopes) == 2 * welcome
 
@@ -252,11 +252,11 @@ def test_pages_of_others_speak_to_no_server(
 @pytest.mark.usefixtures("options")
 def test_every_answer_carries_the_policy() -> None:
     guard = serving.Guard(Streamlit())
-    for sent in (
+    for messages in (
         ask(guard), ask(guard, host="evil.example"), ask(guard, client="10.0.0.1"),
         ask(guard, UPLOAD, method="PUT"), ask(guard, "/_stcore/health"),
     ):  # fmt: skip
-        headers = dict(sent[0]["headers"])
+        headers = dict(messages[0]["headers"])
         policy = headers[b"content-security-policy"].decode()
         assert "frame-ancestors 'self'" in policy
         assert "default-src 'self'" in policy
@@ -273,7 +273,7 @@ LINE: Scope = {
 @pytest.mark.parametrize("leaves", [True, False])
 @pytest.mark.usefixtures("options")
 def test_who_leaves_while_being_told_something_is_no_bug(leaves: bool) -> None:
-    """Streamlit then asks for the next message, is refused it, and closes what is closed."""
+    """A visitor may leave during a message without an error, even if Streamlit asks for more."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         line = WebSocket(scope, receive, send)
@@ -300,10 +300,10 @@ def test_who_leaves_while_being_told_something_is_no_bug(leaves: bool) -> None:
 @pytest.mark.parametrize("strange", [{"text": "a text"}, {"bytes": b"\xff no message"}])
 @pytest.mark.usefixtures("options")
 def test_who_sends_no_message_is_hung_up_on_without_a_traceback(strange: dict[str, Any]) -> None:
-    """Streamlit takes a text for a bug of its own, and writes down bytes that it cannot read."""
-    told, sent = list[bytes](), list[Message]()
+    """A message that Streamlit cannot read closes the connection without a traceback."""
+    news, messages = list[bytes](), list[Message]()
     frame = BackMsg(stop_script=True).SerializeToString()
-    said = [
+    events = [
         {"type": "websocket.connect"},
         {"type": "websocket.receive", "bytes": frame},
         {"type": "websocket.receive", **strange},
@@ -314,18 +314,18 @@ def test_who_sends_no_message_is_hung_up_on_without_a_traceback(strange: dict[st
         await line.accept()
         with suppress(WebSocketDisconnect):
             while True:
-                told.append(await line.receive_bytes())
+                news.append(await line.receive_bytes())
 
     async def receive() -> Message:
-        return said.pop(0)
+        return events.pop(0)
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
     asyncio.run(serving.Guard(app)({**LINE}, receive, send))
-    assert told == [frame]
-    assert [one["type"] for one in sent] == ["websocket.accept", "websocket.close"]
-    assert sent[-1]["code"] == 1003
+    assert news == [frame]
+    assert [one["type"] for one in messages] == ["websocket.accept", "websocket.close"]
+    assert messages[-1]["code"] == 1003
 
 
 @pytest.mark.usefixtures("options")
@@ -353,16 +353,16 @@ def test_where_uploads_are_off_none_is_read(
     monkeypatch.setenv(name, word)
     let_in("mine")
     behind = Streamlit()
-    sent = ask(serving.Guard(behind), UPLOAD, method=method, body=(b"x" * 100,))
-    assert status(sent) == 403
-    assert dict(sent[0]["headers"])[b"connection"] == b"close"  # the body is not waited for
+    messages = ask(serving.Guard(behind), UPLOAD, method=method, body=(b"x" * 100,))
+    assert status(messages) == 403
+    assert dict(messages[0]["headers"])[b"connection"] == b"close"
     assert (behind.scopes, behind.read) == ([], 0)
 
 
 @pytest.mark.usefixtures("options", "files")
 def test_a_session_without_a_place_stores_nothing() -> None:
     let_in("other")
-    limits.sessions().admit("mine", lambda one: True, 1)  # turned away
+    limits.sessions().admit("mine", lambda one: True, 1)  # One visitor too many is refused.
     behind = Streamlit()
     assert status(ask(serving.Guard(behind), UPLOAD, method="PUT", body=(b"x",))) == 403
     assert behind.scopes == []
@@ -375,13 +375,13 @@ def test_a_session_has_so_much_room(options: dict[str, Any], files: dict[str, An
     most = options["server.maxUploadSize"] * MEGABYTE
     files["mine"] = {"0": SimpleNamespace(data=bytes(most - 10))}
     assert status(ask(guard, UPLOAD, method="PUT", body=(b"x" * 10,), length=10)) == 200
-    refused = ask(guard, UPLOAD, method="PUT", body=(b"x" * 11,), length=11)
-    assert status(refused) == 413
-    assert b"one visitor may have 4 MB" in refused[1]["body"]
-    assert behind.read == 10  # nothing of the second
+    refusal = ask(guard, UPLOAD, method="PUT", body=(b"x" * 11,), length=11)
+    assert status(refusal) == 413
+    assert b"One visitor may store 4 MB" in refusal[1]["body"]
+    assert behind.read == 10  # The second upload was not read.
     there = UPLOAD.replace("mine", "other")
     assert status(ask(guard, there, method="PUT", body=(b"x" * 11,), length=11)) == 200
-    files["mine"].clear()  # taken away by its owner
+    files["mine"].clear()  # The owner of the upload removes the file.
     assert status(ask(guard, UPLOAD, method="PUT", body=(b"x" * 11,), length=11)) == 200
 
 
@@ -392,11 +392,11 @@ def test_a_body_of_no_stated_length_is_counted(
     behind = Streamlit()
     guard = serving.Guard(behind)
     pieces = (bytes(MEGABYTE),) * (options["server.maxUploadSize"] + 2)
-    with pytest.raises(serving.HTTPException) as caught:  # Streamlit's own layers answer it
+    with pytest.raises(serving.HTTPException) as caught:  # Streamlit itself catches this error.
         ask(guard, UPLOAD, method="PUT", body=pieces, length=3)
     assert caught.value.status_code == 413
     assert behind.read == options["server.maxUploadSize"] * MEGABYTE
-    # what broke off takes no room
+    # An upload that breaks off uses no storage.
     assert status(ask(guard, UPLOAD, method="PUT", body=pieces[:3])) == 200
 
 
@@ -410,9 +410,9 @@ def test_all_together_have_so_much_room(
     files["other"] = {"0": SimpleNamespace(data=bytes(9 * MEGABYTE))}
     guard = serving.Guard(Streamlit())
     assert status(ask(guard, UPLOAD, method="PUT", body=(bytes(MEGABYTE),))) == 200
-    refused = ask(guard, UPLOAD, method="PUT", length=MEGABYTE + 1)
-    assert status(refused) == 413
-    assert b"all together 10 MB" in refused[1]["body"]
+    refusal = ask(guard, UPLOAD, method="PUT", length=MEGABYTE + 1)
+    assert status(refusal) == 413
+    assert b"all visitors together 10 MB" in refusal[1]["body"]
 
 
 def test_what_is_on_its_way_counts_for_the_others(
@@ -425,44 +425,44 @@ def test_what_is_on_its_way_counts_for_the_others(
         return {"type": "http.request", "body": bytes(3 * MEGABYTE), "more_body": True}
 
     most = options["server.maxUploadSize"] * MEGABYTE
-    with meter.coming("mine", receive) as counted:
-        asyncio.run(counted())  # type: ignore[arg-type]
+    with meter.coming("mine", receive) as count:
+        asyncio.run(count())  # type: ignore[arg-type]
         assert meter.room("mine") == most - 3 * MEGABYTE
         with meter.coming("mine", receive) as second, pytest.raises(serving.HTTPException):
             asyncio.run(second())  # type: ignore[arg-type]
     assert meter.room("mine") == most
 
 
-# Who has left --------------------------------------------------------------------------------
+# Departed visitors ---------------------------------------------------------------------------
 
 
 def test_who_left_is_told_once_after_the_grace() -> None:
-    here, found = {"one", "two"}, limits.Sessions()
+    here, sessions = {"one", "two"}, limits.Sessions()
     for session in ("one", "two"):
-        found.admit(session, here.__contains__, 20)
-    assert found.leaving(here.__contains__, 0, 100) == []
+        sessions.admit(session, here.__contains__, 20)
+    assert sessions.leaving(here.__contains__, 0, 100) == []
     here.discard("one")
-    assert found.leaving(here.__contains__, 10, 100) == []
-    assert found.leaving(here.__contains__, 109, 100) == []
-    assert found.leaving(here.__contains__, 110, 100) == ["one"]
-    assert found.leaving(here.__contains__, 999, 100) == []
-    assert not found.empty
+    assert sessions.leaving(here.__contains__, 10, 100) == []
+    assert sessions.leaving(here.__contains__, 109, 100) == []
+    assert sessions.leaving(here.__contains__, 110, 100) == ["one"]
+    assert sessions.leaving(here.__contains__, 999, 100) == []
+    assert not sessions.empty
     here.clear()
-    found.leaving(here.__contains__, 1000, 100)
-    assert found.leaving(here.__contains__, 1100, 100) == ["two"]
-    assert found.empty
+    sessions.leaving(here.__contains__, 1000, 100)
+    assert sessions.leaving(here.__contains__, 1100, 100) == ["two"]
+    assert sessions.empty
 
 
 def test_who_comes_back_in_time_stays() -> None:
-    here, found = {"one"}, limits.Sessions()
-    found.admit("one", here.__contains__, 20)
+    here, sessions = {"one"}, limits.Sessions()
+    sessions.admit("one", here.__contains__, 20)
     here.clear()
-    found.leaving(here.__contains__, 0, 100)
+    sessions.leaving(here.__contains__, 0, 100)
     here.add("one")
-    found.leaving(here.__contains__, 99, 100)
+    sessions.leaving(here.__contains__, 99, 100)
     here.clear()
-    assert found.leaving(here.__contains__, 150, 100) == []
-    assert found.leaving(here.__contains__, 250, 100) == ["one"]
+    assert sessions.leaving(here.__contains__, 150, 100) == []
+    assert sessions.leaving(here.__contains__, 250, 100) == ["one"]
 
 
 def test_a_probe_of_the_machine_is_answered_by_any_name(options: dict[str, Any]) -> None:
@@ -476,12 +476,12 @@ def test_a_probe_of_the_machine_is_answered_by_any_name(options: dict[str, Any])
 
 
 def test_without_a_class_there_is_no_room() -> None:
-    """No phone, wall, bet or stream of a room that nobody opened."""
+    """Without a class, no phone, wall, bet or stream of a room exists."""
     for route in class_room.ROUTES:
-        asked = {
+        scope = {
             "type": "http",
             "path_params": {"room": "KELP"},
             "query_string": b"",
             "headers": [],
         }
-        assert asyncio.run(route.endpoint(Request(asked))).status_code == 404, route.path
+        assert asyncio.run(route.endpoint(Request(scope))).status_code == 404, route.path

@@ -32,7 +32,7 @@ def _passes(param: Param, value: float) -> bool:
 
 
 def values_of(param: Param) -> st.SearchStrategy[Any]:
-    """Return legal values of any declared option, a new one included."""
+    """Return legal values of any declared option, including new options."""
     if param.kind == "number":
         legal: st.SearchStrategy[Any] = st.floats(param.low, param.high).filter(
             lambda value: param.check is None or _passes(param, value)
@@ -49,7 +49,7 @@ def values_of(param: Param) -> st.SearchStrategy[Any]:
 @st.composite
 def settings(draw: st.DrawFn) -> Settings:
     values = {name: draw(values_of(param)) for name, param in PARAMS.items()}
-    if values["domain"] == "box":  # nothing of it can be paid for
+    if values["domain"] == "box":  # A box domain has no private preparation.
         values |= {"center": None, "row_bound": "max", "count": "public", "bounds": "max"}
         values["scale"] = draw(st.sampled_from(["none", "standardize"]))
     shares = ["picture", *(name for name in PARAMS if name.endswith("_share"))]
@@ -60,13 +60,13 @@ def settings(draw: st.DrawFn) -> Settings:
 
 
 def for_links(one: Settings, base: Settings) -> Settings:
-    """Return settings whose parts that never travel in a link are the base's."""
+    """Return settings that take the base's values for parts that never travel in a link."""
     hidden = {name: getattr(base, name) for name, param in PARAMS.items() if param.url is None}
     return replace(one, **hidden)
 
 
 @given(settings(), settings())
-@example(Settings(center="mean"), Settings(domain="box"))  # legal together, in either order
+@example(Settings(center="mean"), Settings(domain="box"))  # Both are legal together in any order.
 def test_links_round_trip(one: Settings, base: Settings) -> None:
     one = for_links(one, base)
     query = one.to_query(base)
@@ -82,8 +82,8 @@ def test_links_carry_no_names_of_files_or_columns(one: Settings) -> None:
 
 @pytest.mark.parametrize("path", ["secret.csv", "/etc/secret.csv", "../secret.parquet"])
 def test_a_link_reads_no_file_of_bounds(path: str) -> None:
-    found, (notice,) = Settings.from_query({"bounds": path}, Settings())
-    assert found == Settings()
+    state, (notice,) = Settings.from_query({"bounds": path}, Settings())
+    assert state == Settings()
     assert "secret" not in notice
 
 
@@ -91,8 +91,8 @@ def test_a_link_reads_no_file_of_bounds(path: str) -> None:
 @example({"domain": "box", "center": "mean"})
 @example({"epsilon": "nan", "k": "1e999", "delta": "-0", "row_bound": "quantile:2"})
 def test_nonsense_links_never_raise(query: dict[str, str]) -> None:
-    found, notices = Settings.from_query(query, Settings())
-    assert isinstance(found, Settings)
+    state, notices = Settings.from_query(query, Settings())
+    assert isinstance(state, Settings)
     for notice in notices:
         assert notice.startswith("In the link, ")
         assert ". Showing " in notice
@@ -115,8 +115,8 @@ def test_nonsense_links_never_raise(query: dict[str, str]) -> None:
 def test_a_wrong_value_of_a_link_gets_the_default_and_it_is_said(
     query: dict[str, str], expected: dict[str, Any]
 ) -> None:
-    found, notices = Settings.from_query(query, Settings())
-    assert found == Settings(**expected)
+    state, notices = Settings.from_query(query, Settings())
+    assert state == Settings(**expected)
     assert len(notices) == 1
 
 
@@ -139,7 +139,7 @@ def test_the_printed_command_gives_equal_settings(one: Settings) -> None:
 
 @dataclass(frozen=True)
 class Extended(Settings):
-    """Settings with one option more."""
+    """`Settings` with one more option."""
 
     contrast: float = number(
         1.0, 0.0, 5.0, label="Contrast", help="How strong.", examples=(2.0,), group="Table"
@@ -151,18 +151,18 @@ def test_an_added_field_appears_everywhere() -> None:
     add_settings(parser, Extended)
     assert "--contrast" in parser.format_help()
     assert "How strong. Default: 1." in " ".join(parser.format_help().split())
-    parsed = settings_from(parser.parse_args(["iris", "--contrast", "2.5"]), Extended())
-    assert parsed == Extended(table="iris", contrast=2.5)
-    query = parsed.to_query(Extended())
+    state = settings_from(parser.parse_args(["iris", "--contrast", "2.5"]), Extended())
+    assert state == Extended(table="iris", contrast=2.5)
+    query = state.to_query(Extended())
     assert query == {"table": "iris", "contrast": "2.5"}
-    assert Extended.from_query(query, Extended()) == (parsed, [])
+    assert Extended.from_query(query, Extended()) == (state, [])
     assert Extended.from_query({"contrast": "9"}, Extended())[0].contrast == 1.0
-    assert parsed.to_json()["contrast"] == 2.5
-    assert parsed.command() == "python -m dpviz compare iris --contrast 2.5"
+    assert state.to_json()["contrast"] == 2.5
+    assert state.command() == "python -m dpviz compare iris --contrast 2.5"
     with pytest.raises(InvalidSetting) as caught:
         Extended(contrast=6)
     assert caught.value.as_option() == "--contrast must be a number from 0 to 5; got '6'."
-    assert len({parsed, Extended(table="iris"), Extended(table="iris", contrast=2.5)}) == 2
+    assert len({state, Extended(table="iris"), Extended(table="iris", contrast=2.5)}) == 2
 
 
 @pytest.mark.parametrize(
@@ -191,5 +191,5 @@ def test_a_delta_exposes_somebody_as_often_as_rows_are_published(n: int, delta: 
 
 
 def test_the_stated_exposure() -> None:
-    """Theory 12.2: with n 1797 and delta 2e-4, 30 %."""
+    """Theory 12.2: with n 1797 and delta 2e-4, exposure is 30 %."""
     assert exposure(2e-4, 1797) == pytest.approx(0.302, abs=5e-4)

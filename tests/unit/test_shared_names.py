@@ -1,4 +1,4 @@
-"""Files that are handed on call a table what its user calls it: no name, no folder of its file."""
+"""Shared files name a table as its user does, without the name or folder of its file."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_a_release_its_copy_and_its_ledger_carry_no_file_name(table: Path, tmp_p
     words += ["--ledger", str(ledger)]
     assert main([*words, "--out", str(out)]) == 0
     assert json.loads(out.read_text())["name"] == "table"
-    named = tmp_path / "named.json"
-    assert main([*words, "--name", "our survey", "--out", str(named)]) == 0
-    assert json.loads(named.read_text())["name"] == "our survey"
+    file = tmp_path / "named.json"
+    assert main([*words, "--name", "our survey", "--out", str(file)]) == 0
+    assert json.loads(file.read_text())["name"] == "our survey"
     files = [path for path in tmp_path.rglob("*") if path.is_file() and table.parent != path.parent]
     assert len(files) >= 5
     for path in files:
@@ -104,32 +104,32 @@ def test_what_a_command_prints_and_writes_carries_a_name_only_where_one_is_said(
     out = tmp_path / "out"
     words = [word.replace("TABLE", str(table)).replace("OUT", str(out)) for word in COMMANDS[what]]
     assert main([*words, *(["--name", name] if name else [])]) == 0
-    said = capsys.readouterr()
-    written = list(tmp_path.glob("out.*"))
-    texts = [said.out, *(path.read_bytes().decode("latin-1") for path in written)]
+    output = capsys.readouterr()
+    files = list(tmp_path.glob("out.*"))
+    texts = [output.out, *(path.read_bytes().decode("latin-1") for path in files)]
     assert [_tells(text) for text in texts] == [[] for _ in texts]
-    for path in written:
-        read = pd.read_csv if path.suffix == ".csv" else pd.read_parquet
-        assert set(read(path).get("table", [])) <= {name or "table"}
+    for path in files:
+        reader = pd.read_csv if path.suffix == ".csv" else pd.read_parquet
+        assert set(reader(path).get("table", [])) <= {name or "table"}
     if what in ("compare", "waterfall"):
-        answer = json.loads(said.out)
+        answer = json.loads(output.out)
         assert answer["settings"]["table"] == "table"
         assert (answer["dataset"]["name"] if what == "compare" else answer["table"]) == (
             name or "table"
         )
-    elif not written:
-        assert said.out.startswith(f"{name or 'table'}: ")
+    elif not files:
+        assert output.out.startswith(f"{name or 'table'}: ")
 
 
 def test_answers_of_the_front_door_keep_the_rule(table: Path) -> None:
-    asked = {"label": "variety", "trials": 2, "mechanisms": "gaussian"}
+    options = {"label": "variety", "trials": 2, "mechanisms": "gaussian"}
     for name in ("", "our survey"):
         answers = [
-            dpviz.compare(table, **asked, name=name),
-            dpviz.compare(pd.read_csv(table), **asked, name=name),
-            dpviz.sweep(table, over="k", values=[1], **asked, name=name),
+            dpviz.compare(table, **options, name=name),
+            dpviz.compare(pd.read_csv(table), **options, name=name),
+            dpviz.sweep(table, over="k", values=[1], **options, name=name),
             dpviz.predict(table, mechanisms="gaussian", label="variety", name=name),
-            dpviz.least(table, recovery=0.5, **asked, name=name),
+            dpviz.least(table, recovery=0.5, **options, name=name),
         ]
         for answer in answers:
             assert _tells(answer.to_json()) == [], answer

@@ -1,4 +1,4 @@
-"""One simulation: where mechanisms meet data, and that its blocks join without a seam."""
+"""One simulation: mechanisms read data only there, and blocks give the same results as one run."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ MECHANISMS = PACKAGE / "mechanisms"
 
 
 def meeting(path: Path) -> set[str]:
-    """Return the methods that draw a release which a file names, in code and not in words."""
+    """Return the release-sampling methods that a file names in code, not only in comments."""
     text = path.read_text(encoding="utf-8")
-    if not any(name in text for name in MEETING):  # to parse a file takes long
+    if not any(name in text for name in MEETING):  # Skip files that need no slow parsing.
         return set()
     tree = ast.parse(text)
     return {
         node.attr if isinstance(node, ast.Attribute) else node.value
         for node in ast.walk(tree)
         if (isinstance(node, ast.Attribute) and node.attr in MEETING)
-        or (isinstance(node, ast.Constant) and node.value in MEETING)  # getattr by name
+        or (isinstance(node, ast.Constant) and node.value in MEETING)  # This finds getattr calls.
     }
 
 
 def drawing(folder: Path) -> Iterator[Path]:
-    """Yield the files outside the mechanisms that draw a release themselves."""
+    """Yield the files outside the mechanisms that sample a release themselves."""
     for path in sorted(folder.rglob("*.py")):
         if not path.is_relative_to(MECHANISMS) and meeting(path):
             yield path
@@ -48,7 +48,7 @@ def drawing(folder: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_mechanisms_meet_data_in_one_file() -> None:
-    # but for the checks of an author's mechanism, which ask that very method
+    # Only the checks of an author's own mechanism may call this method, because they test it.
     assert list(drawing(PACKAGE)) == [PACKAGE / "extend" / "checks.py", Path(simulation.__file__)]
     assert list(drawing(app_path().parent / "pages")) == []
 
@@ -71,7 +71,7 @@ D, N = 4, 50
 
 
 def trials(text: str, streams: Named | Batch, most: int | None = None) -> Trials:
-    """Return trials of a variant on a small table."""
+    """Return repetitions of a variant on a small table."""
     mechanism = parse_variant(text)
     problem = Problem(N, D, 2, Relation.REPLACE, Domain.ball(D))
     rows = generator(0, "small").standard_normal((N, D))
@@ -82,7 +82,7 @@ def trials(text: str, streams: Named | Batch, most: int | None = None) -> Trials
 
 
 def components(_: Trials, release: Release) -> np.ndarray:
-    """Keep the components."""
+    """Return the components of each repetition."""
     return release.components
 
 
@@ -97,35 +97,35 @@ def test_blocks_of_named_trials_join_without_a_seam(text: str) -> None:
 
 
 def test_what_a_block_raises_ends_the_work() -> None:
-    seen: list[int] = []
+    sizes: list[int] = []
 
     def stop() -> None:
-        if len(seen) == 2:
+        if len(sizes) == 2:
             raise KeyboardInterrupt
 
     def keep(_: Trials, release: Release) -> None:
-        seen.append(len(release.components))
+        sizes.append(len(release.components))
 
     with pytest.raises(KeyboardInterrupt):
         list(simulate([trials("gaussian", Named(0, "gaussian", range(9)), 4)], keep, stop))
-    assert seen == [4, 4]
+    assert sizes == [4, 4]
 
 
 def test_trials_may_each_see_their_own() -> None:
     cell = trials("gaussian", Named(0, "gaussian", range(3)))
     assert isinstance(cell.sees, SecondMoment)
     moments = [SecondMoment(cell.sees.A * factor, N) for factor in (1.0, 0.5, 0.1)]
-    own = Trials(cell.mechanism, cell.calibration, moments.__getitem__, cell.streams)
-    (found,) = simulate([own], lambda _, release: release.raw)
+    task = Trials(cell.mechanism, cell.calibration, moments.__getitem__, cell.streams)
+    (raw,) = simulate([task], lambda _, release: release.raw)
     for place, moment in enumerate(moments):
         alone = Named(0, "gaussian", range(place, place + 1))
         one = Trials(cell.mechanism, cell.calibration, moment, alone)
         (expected,) = simulate([one], lambda _, release: release.raw)
-        assert found[place].tobytes() == expected[0].tobytes()
+        assert raw[place].tobytes() == expected[0].tobytes()
 
 
 def test_the_noise_of_a_release_is_not_kept() -> None:
-    """Exploring shares noise between epsilons through memory; a release never does."""
+    """Exploring reuses stored noise for other epsilons; a release never does."""
     simulation._standard_noise.cache_clear()
     X = generator(0, "fit").uniform(-1, 1, (60, 3))
     dpviz.PrivatePCA(

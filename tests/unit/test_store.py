@@ -1,4 +1,4 @@
-"""A cell's key covers the whole core: a changed mechanism never serves stale numbers."""
+"""The key of a stored result covers the whole core: a changed mechanism never gets old numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.sources import imports
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """Return a copy of the package that may be changed."""
+    """Return a copy of the package that a test may change."""
     package = tmp_path / "dpviz"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     return package
@@ -42,7 +42,7 @@ def changed(path: Path) -> None:
 
 
 def test_nothing_that_makes_numbers_imports_what_the_digest_leaves_out() -> None:
-    """Papers have a digest of their own beside this one, and import none of it either."""
+    """Code that makes numbers imports nothing outside the digest; papers have their own digest."""
     above = {one for one in _NOT_SOURCE if not one.startswith(("core/", "simulation/"))}
     assert {"auditing", "releasing", "report", "lessons", "studies"} <= above
     left_out = tuple(
@@ -65,7 +65,7 @@ def test_nothing_that_makes_numbers_imports_what_the_digest_leaves_out() -> None
     ]
     assert len(inside) > 150
     assert {str(files[path]): found for path in inside if (found := asks(path))} == {}
-    assert asks(PACKAGE / "cli" / "release.py")  # the control: who is above does
+    assert asks(PACKAGE / "cli" / "release.py")  # Control: a higher layer does import it.
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ THEIRS = {Path(name).parts[0].removesuffix(".py") for name in FILES}
 
 @pytest.fixture
 def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Return what brings the objects of `FILES`, some of them changed, as a new process would."""
+    """Return a loader of the objects of `FILES`, some of them changed, as in a new process."""
 
     def forget() -> None:
         for name in [one for one in sys.modules if one.split(".")[0] in THEIRS]:
@@ -158,15 +158,15 @@ def test_what_others_bring_is_known_by_all_of_their_code(brought: Any) -> None:
 
     first = digests()
     assert digests() == first
-    assert digests(nobodys="S = 2.0") == first  # the control: nobody imports it
-    for changed in (
+    assert digests(nobodys="S = 2.0") == first  # Control: no file imports this module.
+    for changes in (
         {"theirs": FILES["theirs.py"].replace("qr", "svd")},
         {"helping": "WIDTH = 4"},
         {"read": "three"},
         {"deep": "S = 2.0"},
         {"late": "S = 2.0"},
     ):
-        assert not set(digests(**changed)) & set(first), changed
+        assert not set(digests(**changes)) & set(first), changes
 
 
 def test_what_stands_in_a_module_now_counts(brought: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,8 +183,8 @@ def _first(rows: Any, epsilon: float, delta: float, k: int, rng: Any) -> Any:
 
 
 def test_every_part_of_a_cell_is_in_its_key() -> None:
-    prepared = prepare(load("iris"), Settings())
-    keys, cell = Keys(prepared), plan(prepared, Settings(mechanisms=("gaussian",))).cells[0]
+    table = prepare(load("iris"), Settings())
+    keys, cell = Keys(table), plan(table, Settings(mechanisms=("gaussian",))).cells[0]
     other: dict[str, Any] = {
         "mechanism": parse_variant("laplace_tight"),
         "problem": replace(cell.problem, k=3),
@@ -196,21 +196,23 @@ def test_every_part_of_a_cell_is_in_its_key() -> None:
         "picture": PictureOptions(),
     }
     assert set(other) == {field.name for field in fields(Cell)}
-    found = {name: keys.key(replace(cell, **{name: value}), ()) for name, value in other.items()}
-    assert len({keys.key(cell, ()), *found.values()}) == len(other) + 1
+    cell_keys = {
+        name: keys.key(replace(cell, **{name: value}), ()) for name, value in other.items()
+    }
+    assert len({keys.key(cell, ()), *cell_keys.values()}) == len(other) + 1
 
 
 def test_a_metric_of_others_is_in_the_key(brought: Any) -> None:
-    measured = prepare(load("iris"), Settings()).light(with_rows=True)
+    table = prepare(load("iris"), Settings()).light(with_rows=True)
     cell = Cell(
         dpviz.mechanism(claim="none")(_first)(),
-        measured.problem(Settings()),
-        measured.budget(Settings()),
+        table.problem(Settings()),
+        table.budget(Settings()),
         0,
         range(2),
     )
     keys = []
     for width in ("WIDTH = 3", "WIDTH = 4"):
         both = ("largest_angle", brought(helping=width).wide)
-        keys.append([Keys(measured).key(cell, metrics) for metrics in (both, both[:1])])
+        keys.append([Keys(table).key(cell, metrics) for metrics in (both, both[:1])])
     assert [a == b for a, b in zip(*keys, strict=True)] == [False, True]

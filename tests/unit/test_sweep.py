@@ -1,4 +1,4 @@
-"""Sweeps: the grid, its table, what is kept on disk, and interruptions."""
+"""Sweeps: the grid, its table, the results stored on disk, and interruptions."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def values(found: Sweep, metric: str, **where: Any) -> np.ndarray:
 
 
 def test_one_draw_runs_along_epsilon_and_trials_are_independent() -> None:
-    found = sweep(iris(), {"epsilon": [0.1, 1.0, 10.0]}, SETTINGS)
+    answer = sweep(iris(), {"epsilon": [0.1, 1.0, 10.0]}, SETTINGS)
     noise = np.array(
-        [values(found, "noise_spectral", epsilon=e, mechanism="laplace") for e in (0.1, 1.0, 10.0)]
+        [values(answer, "noise_spectral", epsilon=e, mechanism="laplace") for e in (0.1, 1.0, 10.0)]
     )
-    # Laplace noise scales as 1/epsilon, so the same draw gives exactly proportional noise.
+    # Laplace noise scales as 1/epsilon, so equal random numbers give exactly proportional noise.
     assert_allclose(noise[0], 10 * noise[1], rtol=1e-9)
     assert_allclose(noise[1], 10 * noise[2], rtol=1e-9)
     assert len(set(noise[0])) == SETTINGS.trials
@@ -70,19 +70,19 @@ def test_one_draw_runs_along_epsilon_and_trials_are_independent() -> None:
 
 
 def test_fewer_people_are_a_subsample_held_against_the_whole_table() -> None:
-    prepared = iris()
-    chosen = Subsample(7, 150, 40).chosen(0, 150)
-    part = prepared.with_n(40, 7, with_rows=True)
-    rows = prepared.moment_with_rows.rows[chosen]
+    table = iris()
+    places = Subsample(7, 150, 40).chosen(0, 150)
+    part = table.with_n(40, 7, with_rows=True)
+    rows = table.moment_with_rows.rows[places]
     assert_allclose(part.moment.A, rows.T @ rows / 40, atol=1e-15)
     assert_array_equal(part.moment_with_rows.rows, rows)
-    assert part.reference is prepared.reference
-    assert part.row_bound == prepared.row_bound
-    assert prepared.with_n(150, 7).moment is prepared.moment
-    # Exact PCA of a part is not the PCA of the whole, and no noise is involved.
+    assert part.reference is table.reference
+    assert part.row_bound == table.row_bound
+    assert table.with_n(150, 7).moment is table.moment
+    # Even without noise, PCA of a sample of rows differs from PCA of all rows.
     settings = replace(SETTINGS, mechanisms=("non_private",), trials=1, k=1)
-    found = sweep(prepared, {"n": [40, 150]}, settings)
-    shares = values(found, "captured_share")
+    answer = sweep(table, {"n": [40, 150]}, settings)
+    shares = values(answer, "captured_share")
     assert shares[0] < 1 - 1e-6
     assert shares[1] == pytest.approx(1, abs=1e-12)
 
@@ -93,24 +93,24 @@ def test_subsamples_are_nested_and_the_same_block_by_block(
 ) -> None:
     n = data.draw(st.integers(1, total))
     fewer = data.draw(st.integers(1, n))
-    cut = data.draw(st.integers(0, total))
+    middle = data.draw(st.integers(0, total))
     sample = Subsample(seed, total, n)
-    chosen = sample.chosen(0, total)
-    assert chosen.sum() == n
-    assert not (Subsample(seed, total, fewer).chosen(0, total) & ~chosen).any()
-    assert_array_equal(np.append(sample.chosen(0, cut), sample.chosen(cut, total)), chosen)
+    places = sample.chosen(0, total)
+    assert places.sum() == n
+    assert not (Subsample(seed, total, fewer).chosen(0, total) & ~places).any()
+    assert_array_equal(np.append(sample.chosen(0, middle), sample.chosen(middle, total)), places)
     order = np.argsort(_keys(seed, 0, total), kind="stable")
-    assert_array_equal(np.sort(order[:n]), np.flatnonzero(chosen))
+    assert_array_equal(np.sort(order[:n]), np.flatnonzero(places))
 
 
 def test_a_subsample_is_uniform() -> None:
-    # Each row is in a quarter of the samples: over 2000 seeds a count has standard deviation
-    # sqrt(2000 / 4 * 3 / 4) = 19.4; 7 of them over 20 rows have a false alarm of 5e-11.
+    # A quarter of the samples contain each row: over 2,000 seeds a count has standard deviation
+    # sqrt(2000 / 4 * 3 / 4) = 19.4. Seven deviations over 20 rows have a false alarm of 5e-11.
     counts = np.zeros(20)
     for seed in range(2_000):
         counts += Subsample(seed, 20, 5).chosen(0, 20)
     assert np.abs(counts - 500).max() < 7 * 19.4
-    # negative control: a sample that prefers early rows is seen
+    # Control: the test detects a sampling that prefers early rows.
     assert np.abs(np.arange(20.0) * 50 - 500).max() > 7 * 19.4
 
 
@@ -142,7 +142,7 @@ def test_bad_values_are_one_sentence(axis: str, text: str, words: str) -> None:
         parse_values(axis, text)
 
 
-# What is kept --------------------------------------------------------------------------------
+# Stored results ------------------------------------------------------------------------------
 
 OVER = {"epsilon": [0.1, 0.3, 1.0, 3.0, 10.0], "k": [1, 2, 3]}
 CELLS = 30
@@ -150,20 +150,20 @@ CELLS = 30
 
 @pytest.fixture
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """Return a list to which every evaluated cell is added."""
-    seen: list[tuple[Any, ...]] = []
+    """Return a list to which every evaluated setting is added."""
+    cells: list[tuple[Any, ...]] = []
     parts_of = comparing.parts_of
 
     def counted(cell: Cell, measured: Measured) -> Any:
-        seen.append((cell.mechanism.text, cell.budget, cell.problem.k))
+        cells.append((cell.mechanism.text, cell.budget, cell.problem.k))
         return parts_of(cell, measured)
 
     monkeypatch.setattr(comparing, "parts_of", counted)
-    return seen
+    return cells
 
 
 def files(folder: Path) -> list[Path]:
-    """Return the whole cells."""
+    """Return the stored results that are complete."""
     return sorted(folder.rglob("*.cell"))
 
 
@@ -191,11 +191,11 @@ def test_interrupted_ten_times_nothing_is_lost_or_repeated(
         with pytest.raises(KeyboardInterrupt):
             sweep(iris(), OVER, SETTINGS, store=Store(tmp_path), progress=interrupt)
         assert len(files(tmp_path)) == stop == len(evaluated)
-    found = sweep(iris(), OVER, SETTINGS, store=Store(tmp_path))
-    assert found.reused == stops[-1]
+    answer = sweep(iris(), OVER, SETTINGS, store=Store(tmp_path))
+    assert answer.reused == stops[-1]
     assert len(evaluated) == len(set(evaluated)) == CELLS
     fresh = sweep(iris(), OVER, SETTINGS)
-    pd.testing.assert_frame_equal(found.table, fresh.table, check_exact=True)
+    pd.testing.assert_frame_equal(answer.table, fresh.table, check_exact=True)
 
 
 def spoil_truncate(content: bytes) -> bytes:
@@ -232,12 +232,12 @@ def test_the_folder_stays_below_its_cap_and_forgets_the_oldest(tmp_path: Path) -
     for number in range(6):
         keep.put(f"{number:02d}ab", {"noise": np.full(100, float(number))})
         os.utime(tmp_path / f"{number:02d}" / f"{number:02d}ab.cell", (number, number))
-    assert keep.get("00ab") is not None  # used just now
+    assert keep.get("00ab") is not None  # Reading this entry makes it the last used.
     keep.prune()
     sizes = [path.stat().st_size for path in files(tmp_path)]
     assert sum(sizes) <= 3_000 < sum(sizes) + max(sizes)
-    kept = [path.stem for path in files(tmp_path)]
-    assert kept == ["00ab", "04ab", "05ab"]
+    stems = [path.stem for path in files(tmp_path)]
+    assert stems == ["00ab", "04ab", "05ab"]
     assert_array_equal(keep.get("05ab")["noise"], np.full(100, 5.0))
 
 
@@ -248,15 +248,17 @@ def test_the_folder_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyP
     Store(default_folder())
     assert default_folder().stat().st_mode & 0o077 == 0
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InvalidSetting, match="cache must be a folder that can be written, or none"):
+    with pytest.raises(
+        InvalidSetting, match="cache must be a folder that dpviz can write, or none"
+    ):
         Store(tmp_path / "file" / "cells")
 
 
 @pytest.mark.parametrize("post", ["none", "free"])
 def test_a_sweep_measures_what_a_comparison_does(post: str) -> None:
-    asked = {"mechanisms": ["gaussian", "wishart"], "k": 2, "trials": 3, "post": post}
-    compared = dpviz.compare("wine", epsilon=1, **asked).table()
-    swept = dpviz.sweep("wine", over="epsilon", values="1", **asked).table()
-    means = swept[swept["metric"] == "recovery"].groupby("mechanism")["value"].mean()
-    expected = compared.set_index("mechanism")["recovery"]
+    options = {"mechanisms": ["gaussian", "wishart"], "k": 2, "trials": 3, "post": post}
+    comparison = dpviz.compare("wine", epsilon=1, **options).table()
+    answer = dpviz.sweep("wine", over="epsilon", values="1", **options).table()
+    means = answer[answer["metric"] == "recovery"].groupby("mechanism")["value"].mean()
+    expected = comparison.set_index("mechanism")["recovery"]
     assert means.to_dict() == pytest.approx(expected.to_dict())

@@ -1,4 +1,4 @@
-"""Cells, plans, comparisons and the tables made of them."""
+"""Settings, plans, comparisons and the tables made from them."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def test_chunks_of_trials_join_without_a_seam(text: str) -> None:
     together = joined(parts)
     assert together.status == whole.status
     for name in ("eigenvalues", "captured_each", "angles", "components", "trace"):
-        left, right = getattr(together, name), getattr(whole, name)
-        assert (left is None) == (right is None)
-        if left is not None:
-            assert left.tobytes() == right.tobytes(), name
+        one, right = getattr(together, name), getattr(whole, name)
+        assert (one is None) == (right is None)
+        if one is not None:
+            assert one.tobytes() == right.tobytes(), name
     for key in whole.metrics:
         assert together.metrics[key].tobytes() == whole.metrics[key].tobytes()
     assert together.diagnostics == whole.diagnostics
@@ -57,10 +57,10 @@ def test_chunks_of_trials_join_without_a_seam(text: str) -> None:
 
 def test_compare_equals_running_the_plan_and_reports_progress() -> None:
     calls: list[tuple[int, int, str]] = []
-    made = compare(prepared(), SETTINGS, lambda *call: calls.append(call))
+    result = compare(prepared(), SETTINGS, lambda *call: calls.append(call))
     assert calls == [(i, 3, text) for i, text in enumerate(SETTINGS.mechanisms)]
     ran = [run_cell(cell, prepared()) for cell in plan(prepared(), SETTINGS).cells]
-    for one, two in zip(made.results, ran, strict=True):
+    for one, two in zip(result.results, ran, strict=True):
         assert one.components.tobytes() == two.components.tobytes()
 
 
@@ -68,31 +68,31 @@ def test_large_matrices_taken_a_few_at_a_time_are_the_same_draws(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wide = generator(0, "few-at-a-time").standard_normal((300, 160))
-    prepared = prepare(Table("wide", wide, tuple(f"x{i}" for i in range(160))), Settings())
+    table = prepare(Table("wide", wide, tuple(f"x{i}" for i in range(160))), Settings())
     settings = Settings(mechanisms=("gaussian", "wishart_difference"), trials=5)
-    for cell in plan(prepared, settings).cells:
+    for cell in plan(table, settings).cells:
         monkeypatch.setattr(cells, "_BLOCK_ENTRIES", 10**9)
-        whole = run_cell(cell, prepared)
+        whole = run_cell(cell, table)
         monkeypatch.setattr(cells, "_BLOCK_ENTRIES", 2 * 160**2)
-        taken = run_cell(cell, prepared)
-        assert taken.components.tobytes() == whole.components.tobytes()
-        assert list(taken.metrics) == list(whole.metrics)
+        result = run_cell(cell, table)
+        assert result.components.tobytes() == whole.components.tobytes()
+        assert list(result.metrics) == list(whole.metrics)
         for key, values in whole.metrics.items():
-            assert taken.metrics[key].tobytes() == values.tobytes(), key
+            assert result.metrics[key].tobytes() == values.tobytes(), key
 
 
 @pytest.mark.parametrize("text", ["gaussian", "laplace", "wishart_difference"])
 def test_one_draw_of_noise_serves_every_epsilon(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = prepared().problem(SETTINGS)
-    found = {}
+    releases = {}
     for entries in (0, 1 << 18):
         monkeypatch.setattr(simulate, "_SHARED_ENTRIES", entries)
         simulate._standard_noise.cache_clear()
         for epsilon in (0.1, 1.0, 7.0):
             cell = Cell(parse_variant(text), problem, Budget(epsilon, 1e-6), 4, range(6))
             release = evaluate(cell, prepared()).release
-            found[entries, epsilon] = (release.raw.tobytes(), release.components.tobytes())
+            releases[entries, epsilon] = (release.raw.tobytes(), release.components.tobytes())
     assert simulate._standard_noise.cache_info().misses == 1
     assert simulate._standard_noise.cache_info().hits == 2
     for epsilon in (0.1, 1.0, 7.0):
-        assert found[0, epsilon] == found[1 << 18, epsilon]
+        assert releases[0, epsilon] == releases[1 << 18, epsilon]

@@ -1,4 +1,4 @@
-"""Learning tasks: scores as scikit-learn gives them, parts that do not leak, labels that travel."""
+"""Learning tasks: scores as in scikit-learn, data parts that do not leak, labels in a release."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def planned(
 
 
 def scores_of(plan: TaskPlan) -> pd.DataFrame:
-    """Return the scores of a plan that was run to its end."""
+    """Return the scores of a plan after it ran to its end."""
     *_, last = work(plan)
     return score_table(plan, last.scores)
 
@@ -98,7 +98,7 @@ def numbers() -> tuple[Labelled, Labelled, FloatArray]:
 
 
 def own_folds(learner: str, labels: Any) -> list[Any]:
-    """Return the folds that dpviz draws for the first trial of seed 7."""
+    """Return the folds that dpviz chooses for the first repetition of seed 7."""
     state = int(generator(7, "learner", learner, 0).integers(2**31 - 1))
     kind: Any = StratifiedKFold if LEARNERS[learner].kind == "classification" else KFold
     return list(
@@ -123,12 +123,12 @@ def test_a_tuned_classifier_is_scikit_learns_search(learner: str, model: Any, gr
     search = GridSearchCV(classifier(model), grid, cv=folds)
     search.fit(train.rows @ frame, train.labels)
     expected = search.score(test.rows @ frame, test.labels)
-    (found,) = score_projected(learner, frame[None], train, test, 7)
-    assert found == pytest.approx(expected, abs=1e-12)
-    assert 0.4 < found < 0.95  # not a score that anything would reach
-    # Negative control: another parameter gives another score.
+    (score,) = score_projected(learner, frame[None], train, test, 7)
+    assert score == pytest.approx(expected, abs=1e-12)
+    assert 0.4 < score < 0.95  # A trivial learner would not reach this score.
+    # Control: a different parameter of the learner gives a different score.
     other = {"C": 1e-5}
-    assert score_projected(learner, frame[None], train, test, 7, parameters=other)[0] != found
+    assert score_projected(learner, frame[None], train, test, 7, parameters=other)[0] != score
 
 
 def test_trials_are_named_so_that_chunks_join_without_a_seam() -> None:
@@ -145,19 +145,19 @@ def test_a_class_with_no_training_row_counts_as_errors() -> None:
     train, test, frame = digits()
     kept_rows = train.labels < 9
     fewer = Labelled(train.rows[kept_rows], train.labels[kept_rows])
-    (found,) = score_projected("linear_svm", frame[None], fewer, test, 0, parameters={"C": 1.0})
-    assert found <= np.mean(test.labels < 9)
-    # One class only: everything is taken for it.
+    (score,) = score_projected("linear_svm", frame[None], fewer, test, 0, parameters={"C": 1.0})
+    assert score <= np.mean(test.labels < 9)
+    # If all training rows have one class, every test row is predicted to have this class.
     one = Labelled(train.rows[train.labels == 3], train.labels[train.labels == 3])
-    (found,) = score_projected("linear_svm", frame[None], one, test, 0)
-    assert found == np.mean(test.labels == 3)
+    (score,) = score_projected("linear_svm", frame[None], one, test, 0)
+    assert score == np.mean(test.labels == 3)
 
 
-# The parts of a projection do not leak -----------------------------------------------------------
+# No part of a projection's data leaks ------------------------------------------------------------
 
 
 def components_of(plan: TaskPlan, name: str = "gaussian") -> list[FloatArray]:
-    found = []
+    frames = []
     for part in plan.parts:
         if part.name != name:
             continue
@@ -165,9 +165,9 @@ def components_of(plan: TaskPlan, name: str = "gaussian") -> list[FloatArray]:
             number = trial % plan.task.splits
             data = plan.data(number)
             assert isinstance(data, Projecting)
-            found.append(plan._frames(part, data, range(trial, trial + 1))[0])
-    assert found
-    return found
+            frames.append(plan._frames(part, data, range(trial, trial + 1))[0])
+    assert frames
+    return frames
 
 
 def changed_rows(table: Table, rows: Any, amount: float = 9.0) -> Table:
@@ -181,20 +181,20 @@ def test_only_the_subspace_part_reaches_the_subspace(mechanism: str) -> None:
     table, settings = datasets.load("iris"), replace(QUICK, trials=1, mechanisms=(mechanism,))
     base = planned(settings=settings, table=table)
     before = components_of(base, mechanism)[0]
-    chosen = base.sides[0]
-    everyone = np.concatenate([chosen.private, chosen.train, chosen.test])
+    sides = base.sides[0]
+    everyone = np.concatenate([sides.private, sides.train, sides.test])
     assert len(set(everyone)) == len(table.rows) == len(everyone)
-    for rows in (chosen.test, chosen.train):
+    for rows in (sides.test, sides.train):
         other = planned(settings=settings, table=changed_rows(table, rows[:1]))
         assert components_of(other, mechanism)[0].tobytes() == before.tobytes()
         data = other.data(0)
         assert isinstance(data, Projecting)
-        own = base.data(0)
-        assert isinstance(own, Projecting)
-        assert (data.transform.center == own.transform.center).all()
-        assert (data.transform.scale == own.transform.scale).all()
-    # Negative control: a row of the subspace part does reach it.
-    other = planned(settings=settings, table=changed_rows(table, chosen.private[:1]))
+        first = base.data(0)
+        assert isinstance(first, Projecting)
+        assert (data.transform.center == first.transform.center).all()
+        assert (data.transform.scale == first.transform.scale).all()
+    # Control: changing a row of the subspace part does change the components.
+    other = planned(settings=settings, table=changed_rows(table, sides.private[:1]))
     assert components_of(other, mechanism)[0].tobytes() != before.tobytes()
 
 
@@ -218,13 +218,13 @@ def test_privacy_is_calibrated_to_the_subspace_part() -> None:
 
 
 def test_an_exact_projection_scores_as_a_pipeline_does() -> None:
-    """The whole protocol by hand: split, centre, project, scale, fit, score."""
+    """The score equals the protocol by hand: split, centre, project, scale, fit, score."""
     table = datasets.load("wine")
     assert table.labels is not None
     settings = replace(QUICK, trials=2, k=3)
     plan = planned(settings=settings, table=table)
-    found = scores_of(plan)
-    clean = found[(found["mechanism"] == CLEAN)].sort_values("split")["score"].to_numpy()
+    scores = scores_of(plan)
+    clean = scores[(scores["mechanism"] == CLEAN)].sort_values("split")["score"].to_numpy()
     for number in range(2):
         parts = split(178, (0.5, 0.25, 0.25), generator(0, "task", "split", number))
         private, train, test = parts
@@ -263,11 +263,11 @@ def test_a_released_table_lies_in_its_domain_and_reads_back(
     kind = Domain.ball(d + width) if domain == "ball" else Domain.box(d + width)
     assert (problem.n, problem.d, problem.domain) == (plan.sizes[0], d + width, kind)
     assert budget.delta == default_delta(plan.sizes[0])
-    read = data.read(rows)
-    np.testing.assert_allclose(read.rows, data.train.rows, atol=1e-12)
+    rows_back = data.read(rows)
+    np.testing.assert_allclose(rows_back.rows, data.train.rows, atol=1e-12)
     if width:
         np.testing.assert_allclose(
-            read.labels.astype(float), data.train.labels.astype(float), atol=1e-12
+            rows_back.labels.astype(float), data.train.labels.astype(float), atol=1e-12
         )
 
 
@@ -276,8 +276,8 @@ def test_only_training_rows_are_released_and_prepared_from() -> None:
     settings = replace(QUICK, mechanisms=("data_gaussian",))
     task = replace(FIXED, source="release")
     base = planned(task, settings, table)
-    chosen = base.sides[0]
-    assert not set(chosen.train) & set(chosen.test)
+    sides = base.sides[0]
+    assert not set(sides.train) & set(sides.test)
 
     def rows_of(plan: TaskPlan) -> bytes:
         rows = plan.data(0).measured.moment_with_rows.rows
@@ -286,14 +286,14 @@ def test_only_training_rows_are_released_and_prepared_from() -> None:
 
     assert table.labels is not None
     labels = table.labels.copy()
-    labels[chosen.test] = labels[chosen.test][::-1]
-    other = replace(changed_rows(table, chosen.test), labels=labels)
+    labels[sides.test] = labels[sides.test][::-1]
+    other = replace(changed_rows(table, sides.test), labels=labels)
     assert rows_of(planned(task, settings, other)) == rows_of(base)
-    # Negative control.
-    assert rows_of(planned(task, settings, changed_rows(table, chosen.train[:1]))) != rows_of(base)
+    # Control: changing a training row does change the result.
+    assert rows_of(planned(task, settings, changed_rows(table, sides.train[:1]))) != rows_of(base)
 
 
-# Running: parts, floors, keeping ----------------------------------------------------------------
+# Runs: parts, floors, storage -------------------------------------------------------------------
 
 
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_task_learns_on_directions_after_post_processing_if_asked() -> None:
-    """What one learns on is what `compare` measures, which weighs features by the diagonal."""
+    """A task learns on the directions that `compare` measures, weighted by the diagonal."""
     scores = {}
     for post in ("none", "free"):
         settings = replace(QUICK, table="wine", trials=10, post=post)

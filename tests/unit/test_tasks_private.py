@@ -1,4 +1,4 @@
-"""Tasks behind a preparation that is paid for: whole chains, prepared anew in each round."""
+"""Tasks with a private preparation: whole chains, prepared again in each round."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _scores(plan: TaskPlan, name: str, epsilon: float | None, trials: range) -> 
     ],
 )
 def test_a_chain_without_noise_scores_as_without_privacy(task: Task, settings: Settings) -> None:
-    """At epsilon 1e6 mean, scale, bound and release are exact: the rows learned from are too."""
+    """At epsilon 1e6 mean, scale, bound and release are exact, and so are the training rows."""
     plan = _planned(task, replace(settings, scale="none"))
     if not plan.mechanisms:
         pytest.fail(str(plan.skipped))
@@ -61,9 +61,9 @@ def test_a_chain_without_noise_scores_as_without_privacy(task: Task, settings: S
         assert np.isfinite(_scores(plan, name, 1e6, range(2))).all()
         return
     clean = _scores(plan, CLEAN, None, range(2))
-    chained = _scores(plan, name, 1e6, range(2))
-    # 38 test rows: one row more or less is a score of .026
-    np.testing.assert_allclose(chained, clean, atol=0.06)
+    scores = _scores(plan, name, 1e6, range(2))
+    # One of 38 test rows is a score of .026.
+    np.testing.assert_allclose(scores, clean, atol=0.06)
     assert _scores(plan, name, 1.0, range(2)).mean() < clean.mean() + 0.03
 
 
@@ -73,11 +73,11 @@ def test_rounds_are_the_same_in_any_parts() -> None:
     apart = [_scores(plan, "gaussian", 1.0, range(at, at + 1))[0] for at in range(4)]
     np.testing.assert_array_equal(whole, apart)
     assert plan.verdict(parse_variants(("gaussian",))[0], 1.0) is Verdict.HOLDS
-    listed = " ".join(plan.assumed_public)
-    for gone in ("means", "scales", "row bound"):
-        assert gone not in listed
-    # noise, batches and divisors are sized by n: a paid count of those present does not hide it
-    assert "the number of rows n of the padded table" in listed
+    facts = " ".join(plan.assumed_public)
+    for gone in ("means", "scales", "row-norm bound"):
+        assert gone not in facts
+    # The noise, batches and divisors depend on n, so a private count of people cannot hide n.
+    assert "the number of rows n of the padded table" in facts
 
 
 def test_the_features_are_prepared_and_the_label_beside_them_is_not() -> None:

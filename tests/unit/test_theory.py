@@ -1,4 +1,4 @@
-"""Bounds and marks: closed forms, inequalities on draws, and the growth of noise."""
+"""Bounds and marks: closed forms, inequalities in simulations, and the growth of noise."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from dpviz.simulation.predict import FOUND, direction_overlaps
 DIGITS = load_prepared(Settings(table="digits"))
 
 
-# Where a component appears -----------------------------------------------------
+# Visible components ------------------------------------------------------------
 
 
 def test_from_the_mark_on_a_component_is_found() -> None:
-    """The grid has 12 points to a decade: one step below the mark it is not, one above it is."""
+    """With 12 grid points a decade, a component is found one step above the mark, not below it."""
     problem, mechanism = DIGITS.problem(Settings()), parse_variant("gaussian")
     values, step = DIGITS.moment.eigenvalues, 10 ** (1 / 12)
     for place, epsilon in enumerate(found_at(mechanism, problem, 1e-5, values, 2)):
@@ -51,7 +51,7 @@ def test_from_the_mark_on_a_component_is_found() -> None:
 
 
 def test_davis_kahan_holds_on_every_draw() -> None:
-    """A proved bound: no draw may break it. With half of it, draws would."""
+    """No repetition breaks the proved bound, but some would break half of it."""
     rng = np.random.default_rng(1)
     d, k = 6, 2
     A = np.diag([1.0, 0.9, 0.3, 0.2, 0.1, 0.0])
@@ -64,20 +64,20 @@ def test_davis_kahan_holds_on_every_draw() -> None:
         if bound is None:
             assert norm > 0.3
             continue
-        released = np.linalg.eigh(A + noise)[1][:, ::-1][:, :k]
+        components = np.linalg.eigh(A + noise)[1][:, ::-1][:, :k]
         true = np.eye(d)[:, :k]
-        ratios.append(np.linalg.norm(true @ true.T - released @ released.T) / bound)
+        ratios.append(np.linalg.norm(true @ true.T - components @ components.T) / bound)
     assert len(ratios) > 100
     assert 0.25 < max(ratios) <= 1
 
 
 def test_the_wishart_tail_holds_on_draws() -> None:
-    """At eta .05 more than 170 of 2,000 draws above it have probability under 1e-9 (binomial)."""
+    """At eta .05, over 170 of 2,000 samples above it have probability under 1e-9 (binomial)."""
     d, c = 8, 0.3
     tops = np.linalg.eigvalsh(wishart(Draws.batch(np.random.default_rng(2), 2_000), d, d + 1))
     tops = tops[:, -1] * c
     assert (tops > wishart_tail(d, d + 1, c, 0.05)).sum() <= 170
-    assert (tops > wishart_tail(d, d + 1, c, 0.05) / 4).sum() > 170  # the check can fail
+    assert (tops > wishart_tail(d, d + 1, c, 0.05) / 4).sum() > 170  # Control: the check can fail.
 
 
 def test_wishart_sample_sizes() -> None:
@@ -90,7 +90,7 @@ def test_wishart_sample_sizes() -> None:
         paper = wishart_sample_size(d, epsilon, rho, eta, gap)
         ours = wishart_sample_size(d, epsilon, rho, eta, gap, reading="ours")
         assert ours <= paper * (1 + 1e-9)
-    # 3 becomes 2 and eta becomes eta/2; zero-out halves it.
+    # In our reading of the theorem, 3 becomes 2 and eta becomes eta/2; zero-out halves the size.
     log = math.log(2 * d / eta)
     tail = d + 1 + math.sqrt(2 * (d + 1) * (d + 2) * log) + 2 * d * log
     paper = wishart_difference_sample_size(d, epsilon, 0.9, eta, gap, reading="paper")
@@ -102,10 +102,10 @@ def test_wishart_sample_sizes() -> None:
 
 
 def test_the_sample_size_of_the_difference_is_enough_on_draws() -> None:
-    """At n from the theorem (ours), rho is missed with probability at most eta = .05.
+    """At n from the theorem (our reading), rho is missed with probability at most eta = .05.
 
-    More than 55 misses in 500 have probability below 1e-9 then; at a thirtieth
-    of that n there are more.
+    More than 55 misses in 500 then have probability below 1e-9; at a thirtieth of this n there are
+    more.
     """
     d, epsilon, rho, eta = 5, 1.0, 0.9, 0.05
     A = np.diag([0.5, 0.2, 0.1, 0.1, 0.05])
@@ -124,19 +124,19 @@ def test_the_sample_size_of_the_difference_is_enough_on_draws() -> None:
 
 
 def test_ppca_sample_size_by_hand() -> None:
-    found = ppca_sample_size(10, 0.5, 0.9, 0.05, 0.4, 0.1)
+    n = ppca_sample_size(10, 0.5, 0.9, 0.05, 0.4, 0.1)
     inner = math.log(20) / 10 + math.log(1.6 / (0.19 * 0.3))
-    assert found == pytest.approx(10 / (0.5 * 0.1 * 0.3) * inner)
+    assert n == pytest.approx(10 / (0.5 * 0.1 * 0.3) * inner)
 
 
 def test_the_lower_bound_speaks_only_in_its_range() -> None:
     assert pure_lower_sample_size(2, 1.0, 0.9999, 0.1) is None
     assert pure_lower_sample_size(20, 1.0, 0.9999, 0.6) is None
     assert pure_lower_sample_size(20, 1.0, 0.9, 0.1) is None
-    found = pure_lower_sample_size(20, 1.0, 0.9999, 0.1)
-    assert found is not None
-    assert found >= 200
-    # Stays finite where e^d does not.
+    n = pure_lower_sample_size(20, 1.0, 0.9999, 0.1)
+    assert n is not None
+    assert n >= 200
+    # The sample-size bound stays finite, although e^d overflows.
     assert pure_lower_sample_size(2_000, 1.0, 1 - 1e-6, 0.1) is not None
 
 
@@ -161,10 +161,10 @@ def _additive(key: str) -> AdditiveMechanism:
     ],
 )
 def test_fitted_exponents(key: str, stated: float) -> None:
-    """Within .05, from d = 10 to 400.
+    """Exponents are within .05 of the stated exponents, from d = 10 to 400.
 
-    The small d lie below the limit by a share of order d^(-2/3), which lifts
-    the slope by .01 to .04; the draws add a standard error below .005.
+    Small d lie below the limit by a share of order d^(-2/3), which raises the slope by .01 to .04;
+    the simulation adds a standard error below .005.
     """
     rng, dimensions = np.random.default_rng(0), (10, 20, 40, 80, 150, 400)
     norms = np.array([noise_norms(_additive(key), d, rng, draws=16) for d in dimensions])
@@ -175,7 +175,7 @@ def test_fitted_exponents(key: str, stated: float) -> None:
 
 
 def test_verified_norms_at_d_100() -> None:
-    """Figures measured by other hands at n epsilon = 1, delta 1e-6; the edges fall short by 3 %."""
+    """Norms are near published figures at n epsilon = 1, delta 1e-6; edges fall short by 3 %."""
     expected = {"laplace": 5630, "laplace_tight": 2000, "wishart_difference": 324, "gaussian": 84}
     for key, norm in expected.items():
         norms = noise_norms(_additive(key), 100, np.random.default_rng(4), draws=12)

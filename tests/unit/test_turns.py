@@ -13,11 +13,11 @@ from pages.ui.turns import Turns
 
 
 class Left(Exception):
-    """The visitor has gone."""
+    """Raised when the visitor has gone."""
 
 
 class Clock:
-    """Seconds that a test sets."""
+    """A clock in seconds that a test sets."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -32,11 +32,11 @@ def clock() -> Clock:
 
 
 def stay() -> None:
-    """Look, and stay."""
+    """Check for cancellation, without ever raising."""
 
 
 def come(turns: Turns, session: str, act: Callable[[], object]) -> threading.Thread:
-    """Let a session ask for a turn and act in it; return once it stands in the queue."""
+    """Let a session request a turn and act in it; return once the session is in the queue."""
 
     def run() -> None:
         with turns.turn(session, stay):
@@ -56,7 +56,7 @@ def use(turns: Turns, clock: Clock, session: str, seconds: float) -> None:
 
 
 def order_of(turns: Turns, *sessions: str) -> list[str]:
-    """Let sessions ask in this order while somebody holds the only place; return who got it."""
+    """Let sessions request turns while a holder has the only place; return the order served."""
     order: list[str] = []
     with turns.turn("holder", stay):
         threads = [
@@ -87,38 +87,28 @@ def test_a_session_begins_twice_a_second_at_most_while_others_wait(clock: Clock)
     use(turns, clock, "again", 0.01)
     order: list[str] = []
     with turns.turn("holder", stay):
-        # it has used less than the other, but it began just now
+        # The session "again" has used less time in total, but its last turn began just now.
         threads = [come(turns, "again", lambda: order.append("again"))]
         threads += [come(turns, "other", lambda: order.append("other"))]
     for thread in threads:
         thread.join(10)
     assert order == ["other", "again"]
-    use(turns, clock, "again", 0.0)  # alone it does not wait
+    use(turns, clock, "again", 0.0)  # A single session does not wait.
 
 
-def test_long_work_gives_way_to_who_has_used_less(clock: Clock) -> None:
+@pytest.mark.parametrize(("used", "first"), [(0.0, "other"), (9.0, "long")])
+def test_long_work_gives_way_to_who_used_less(clock: Clock, used: float, first: str) -> None:
     turns, order = Turns(1, clock), list[str]()
-    with turns.turn("long", stay) as turn:
-        turn.give_way()  # nobody is there
-        clock.now += 3.0
-        thread = come(turns, "short", lambda: order.append("short"))
-        turn.give_way()
-        order.append("long")
-    thread.join(10)
-    assert order == ["short", "long"]
-
-
-def test_long_work_does_not_give_way_to_who_has_used_more(clock: Clock) -> None:
-    turns, order = Turns(1, clock), list[str]()
-    use(turns, clock, "noisy", 9.0)
+    use(turns, clock, "other", used)
     clock.now += 1.0
     with turns.turn("long", stay) as turn:
+        turn.give_way()  # No other session waits.
         clock.now += 3.0
-        thread = come(turns, "noisy", lambda: order.append("noisy"))
+        thread = come(turns, "other", lambda: order.append("other"))
         turn.give_way()
         order.append("long")
     thread.join(10)
-    assert order == ["long", "noisy"]
+    assert (order[0], len(order)) == (first, 2)
 
 
 def test_who_waits_for_others_holds_no_place() -> None:
@@ -137,20 +127,20 @@ def come_through(turns: Turns, session: str, order: list[str]) -> None:
 
 
 def asked_within(turns: Turns, seconds: float) -> list[str]:
-    """Ask for a turn and leave after some seconds."""
+    """Request a turn and leave after some seconds."""
     end = time.monotonic() + seconds
 
     def look() -> None:
         if time.monotonic() > end:
             raise Left
 
-    got: list[str] = []
+    answers: list[str] = []
     try:
         with turns.turn("asking", look):
-            got.append("got it")
+            answers.append("got it")
     except Left:
-        assert not turns.waiting("asking")  # nobody waits for who has left
-    return got
+        assert not turns.waiting("asking")  # The session that left no longer waits.
+    return answers
 
 
 def test_a_turn_ends_with_its_work_also_when_that_fails() -> None:
@@ -161,7 +151,7 @@ def test_a_turn_ends_with_its_work_also_when_that_fails() -> None:
 
 
 def test_threads_end_when_their_caller_is_asked_to() -> None:
-    looks, ended = [], []
+    looks, ends = [], []
 
     def work(item: int) -> int:
         try:
@@ -169,7 +159,7 @@ def test_threads_end_when_their_caller_is_asked_to() -> None:
                 check_cancelled()
                 time.sleep(0.001)
         finally:
-            ended.append(item)
+            ends.append(item)
 
     def leave() -> None:
         looks.append(threading.current_thread())
@@ -178,5 +168,5 @@ def test_threads_end_when_their_caller_is_asked_to() -> None:
 
     with cancelled_by(leave), pytest.raises(Left):
         in_threads(work, [1, 2, 3], 2, look=0.01)
-    assert set(looks) == {threading.current_thread()}  # where Streamlit can stop a run
-    assert sorted(ended) == [1, 2]  # the third was never begun
+    assert set(looks) == {threading.current_thread()}  # Streamlit can stop this thread.
+    assert sorted(ends) == [1, 2]  # The third task was never started.

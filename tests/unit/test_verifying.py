@@ -37,9 +37,9 @@ def _verified(
 ) -> list[str]:
     capsys.readouterr()
     assert main(["ledger", "verify", str(ledger), *map(str, releases)]) == status
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    lines = shown.out.splitlines()
+    output = capsys.readouterr()
+    assert output.err == ""
+    lines = output.out.splitlines()
     if status:
         for line in lines:
             assert line.endswith(".")
@@ -48,19 +48,19 @@ def _verified(
 
 
 def _alone(ledger: Path, folder: Path) -> Path:
-    """Copy a ledger without what lies beside it."""
+    """Copy a ledger without the files in the folder beside it."""
     folder.mkdir(exist_ok=True)
     return Path(shutil.copy(ledger, folder / ledger.name))
 
 
 def _changed(release: Path, out: Path, **changed: Any) -> Path:
-    found = json.loads(release.read_text())
+    content = json.loads(release.read_text())
     for key, value in changed.items():
         if isinstance(value, dict):
-            found[key].update(value)
+            content[key].update(value)
         else:
-            found[key] = value
-    out.write_text(json.dumps(found))
+            content[key] = value
+    out.write_text(json.dumps(content))
     return out
 
 
@@ -83,17 +83,17 @@ def test_a_missing_tail_and_an_old_backup(
     first = _release(ledger, tmp_path / "1.json")
     backup = _alone(ledger, tmp_path / "backup")
     second = _release(ledger, tmp_path / "2.json")
-    said = (
-        "2.json is spend 2, and mine.jsonl ends at spend 1: its tail is missing, or it is an old "
-        "copy."
+    message = (
+        "2.json is spend 2, but mine.jsonl ends at spend 1: the end of the ledger is "
+        "missing, or the ledger is an old copy."
     )
-    assert _verified(capsys, backup, first, second) == [said]
+    assert _verified(capsys, backup, first, second) == [message]
     ledger.write_text("".join(f"{line}\n" for line in ledger.read_text().splitlines()[:4]))
-    found = _verified(capsys, ledger, first, second)
-    assert "ledger mine.jsonl has 4 of the 6 lines that were written: it was cut" in found[0]
-    assert said in found
-    assert any(line.startswith("000002-") for line in found)  # the release kept beside it
-    # without a single file named, what lies beside it tells
+    answer = _verified(capsys, ledger, first, second)
+    assert "ledger mine.jsonl has only 4 of its 6 lines: it was truncated" in answer[0]
+    assert message in answer
+    assert any(line.startswith("000002-") for line in answer)  # This is the stored release.
+    # If no file is named, the files beside the ledger still show that its last lines are missing.
     assert len(_verified(capsys, ledger)) == 2
 
 
@@ -104,16 +104,16 @@ def test_two_branches(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     second = _release(ledger, tmp_path / "2.json")
     other = _release(backup, tmp_path / "other.json")
     assert _verified(capsys, ledger, first, second, other) == [
-        "other.json is spend 2 of another branch: mine.jsonl has another line there, so it went "
-        "on from an old copy.",
+        "other.json is spend 2 of another branch: mine.jsonl has a different line there, so it "
+        "continued from an old copy.",
         f"{Ledger(ledger).kept()[2].name} and other.json are both spend 2 of one ledger: it has "
         "two branches, and their costs add up.",
     ]
-    # both are ahead of the ledger at hand: the two releases alone tell
+    # The ledger is older than both releases, so only they show that it has been branched.
     old = _alone(ledger, tmp_path / "old")
     old.write_text("".join(f"{line}\n" for line in ledger.read_text().splitlines()[:4]))
-    found = _verified(capsys, old, second, other)
-    assert "2.json and other.json are both spend 2 of one ledger" in found[-1]
+    answer = _verified(capsys, old, second, other)
+    assert "2.json and other.json are both spend 2 of one ledger" in answer[-1]
 
 
 def test_a_mixed_relation_and_another_ledger(
@@ -121,15 +121,15 @@ def test_a_mixed_relation_and_another_ledger(
 ) -> None:
     ledger = _ledger(tmp_path)
     first = _release(ledger, tmp_path / "1.json")
-    mixed = _changed(first, tmp_path / "mixed.json", relation="zero-out")
-    assert _verified(capsys, ledger, mixed) == [
+    mix = _changed(first, tmp_path / "mixed.json", relation="zero-out")
+    assert _verified(capsys, ledger, mix) == [
         "mixed.json is under the relation zero-out, and mine.jsonl adds up releases under replace.",
         "mixed.json was changed: it is not the file that mine.jsonl closed spend 1 with.",
     ]
     foreign = _ledger(tmp_path / "elsewhere", "zero-out")
     theirs = _release(foreign, tmp_path / "theirs.json", "zero-out")
     assert _verified(capsys, ledger, first, theirs) == [
-        "theirs.json was paid for by another ledger than mine.jsonl."
+        "another ledger than mine.jsonl recorded theirs.json."
     ]
 
 
@@ -144,7 +144,7 @@ def test_a_mixed_relation_and_another_ledger(
         ({"mechanism": "another"}, "mechanism"),
         ({"purpose": "a war"}, "purpose"),
         ({"matrix": []}, None),
-        ({}, None),  # written anew, other blanks
+        ({}, None),  # This is the same content with other white space.
     ],
 )
 def test_a_release_that_was_changed(
@@ -152,31 +152,31 @@ def test_a_release_that_was_changed(
 ) -> None:
     ledger = _ledger(tmp_path)
     first = _release(ledger, tmp_path / "1.json")
-    said = ["new.json was changed: it is not the file that mine.jsonl closed spend 1 with."]
+    messages = ["new.json was changed: it is not the file that mine.jsonl closed spend 1 with."]
     if what is not None:
-        said.append(f"new.json says something else than spend 1 of mine.jsonl: {what}.")
+        messages.append(f"new.json contradicts spend 1 of mine.jsonl: {what}.")
     new = _changed(first, tmp_path / "new.json", **changed)
-    assert _verified(capsys, ledger, new) == said
-    assert _verified(capsys, _alone(ledger, tmp_path / "desk"), new) == said
+    assert _verified(capsys, ledger, new) == messages
+    assert _verified(capsys, _alone(ledger, tmp_path / "desk"), new) == messages
 
 
 def test_a_spend_that_nothing_closes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A process that is killed after its spend, or just before the line that closes it."""
+    """A spend without a closing line, left by a killed process, is reported."""
     ledger = _ledger(tmp_path)
     first = _release(ledger, tmp_path / "1.json")
     (tmp_path / "mine.jsonl.head").unlink()
     lines = ledger.read_text().splitlines(keepends=True)
     ledger.write_text("".join(lines[:-1]))
-    (kept, given) = _verified(capsys, ledger, first)
-    assert kept.startswith("no line of mine.jsonl closes spend 1, so nothing tells whether 000001-")
-    assert "whether 1.json is what was written" in given
+    (answer, code) = _verified(capsys, ledger, first)
+    assert answer.startswith("no line of mine.jsonl closes spend 1, because the release was ")
+    assert "check whether 1.json was changed" in code
     Ledger(ledger).kept()[1].unlink()
     assert _verified(capsys, ledger) == [
-        "spend 1 of mine.jsonl counts and has no release: it was stopped before one was written, "
-        "or its file was lost."
+        "spend 1 of mine.jsonl counts but has no release: it was interrupted before the "
+        "release was written, or the file was lost."
     ]
     assert Ledger(ledger).read().total[0] == pytest.approx(0.5)
-    second = _release(ledger, tmp_path / "2.json")  # it goes on
+    second = _release(ledger, tmp_path / "2.json")  # The ledger still works afterwards.
     assert _verified(capsys, _alone(ledger, tmp_path / "desk"), second, status=0)
 
 
@@ -196,9 +196,9 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFix
         (tmp_path / name).write_text(text)
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     names = [*files, "bytes.json", "missing.json"]
-    found = _verified(capsys, ledger, *(tmp_path / name for name in names))
+    answer = _verified(capsys, ledger, *(tmp_path / name for name in names))
     no_release = "is not a release of this version of dpviz."
-    assert found == [
+    assert answer == [
         f"deep.json {no_release}",
         f"long.json {no_release}",
         "none.json was made without a ledger.",
@@ -210,7 +210,7 @@ def test_bad_files_are_a_sentence_each(tmp_path: Path, capsys: pytest.CaptureFix
         "missing.json cannot be read: No such file or directory.",
     ]
     ledger.write_text("{}\n")
-    (damaged, *_) = _verified(capsys, ledger, first)
-    assert "ledger mine.jsonl is damaged" in damaged
+    (damage, *_) = _verified(capsys, ledger, first)
+    assert "ledger mine.jsonl is damaged" in damage
     (missing,) = _verified(capsys, tmp_path / "nowhere")
     assert "ledger nowhere does not exist" in missing

@@ -1,4 +1,4 @@
-"""A relapse into private idiom, a long sentence or a commit subject without a verb is found."""
+"""The tool finds private idiom, a long sentence, and a commit subject without a verb."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PLAIN = {
 
 
 def git(root: Path, *arguments: str) -> None:
-    own = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "core.hooksPath=/dev/null"]
-    subprocess.run(["git", *own, *arguments], cwd=root, check=True, capture_output=True)
+    options = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "core.hooksPath=/dev/null"]
+    subprocess.run(["git", *options, *arguments], cwd=root, check=True, capture_output=True)
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a repository whose main branch has one old fault, on a branch of its own."""
+    """Return a repository with one old fault on its main branch, and another branch checked out."""
     for name, text in PLAIN.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -57,18 +57,18 @@ def test_a_planted_relapse_fails(
     (checkout / path).parent.mkdir(parents=True, exist_ok=True)
     (checkout / path).write_text(PLAIN.get(path, "") + text)
     assert words.main(["--root", str(checkout)]) == 1
-    said = capsys.readouterr().err
-    assert len(re.findall(r"^\S+:\d+: ", said, re.MULTILINE)) == 1, said
-    assert said.startswith(f"{path}:")
-    assert "Those of tests" not in said  # it was there before
-    (checkout / path).write_text(PLAIN.get(path, ""))  # the control
+    message = capsys.readouterr().err
+    assert len(re.findall(r"^\S+:\d+: ", message, re.MULTILINE)) == 1, message
+    assert message.startswith(f"{path}:")
+    assert "Those of tests" not in message  # An old fault is not reported.
+    (checkout / path).write_text(PLAIN.get(path, ""))  # Control: the new fault is removed.
     assert words.main(["--root", str(checkout)]) == 0
 
 
 def test_a_sentence_that_only_moved_is_not_new(checkout: Path) -> None:
     (checkout / "README.md").write_text("You can publish this table.\n")
     (checkout / "docs").mkdir()
-    git(checkout, "rm", "-q", "scan.bin")  # what is no text has no sentences
+    git(checkout, "rm", "-q", "scan.bin")  # Binary files contain no sentences.
     (checkout / "docs" / "tests.md").write_text("Those of tests\nstay as they were.\n")
     assert words.main(["--root", str(checkout)]) == 0
 
@@ -100,9 +100,9 @@ def test_commit_subjects(subject: str, good: bool, checkout: Path) -> None:
 
 
 def test_every_surface_of_files_can_be_drawn() -> None:
-    seen = {
+    surfaces = {
         one.surface
         for name in ("README.md", "pages/decide.py", "dpviz/datasets/reader.py")
         for one in sentences.sentences(name, (ROOT / name).read_text(encoding="utf-8"))
     }
-    assert seen == {*sentences.SURFACES} - {"commits"}
+    assert surfaces == {*sentences.SURFACES} - {"commits"}

@@ -15,7 +15,7 @@ from dpviz.core.number_text import decimals
 from dpviz.datasets import builtin_tables
 from dpviz.datasets.builtin import FOLDER, INDEX, described, index_of
 
-_COLUMNS = 5  # of the board; the page is 1 MB with one or two more
+_COLUMNS = 5  # The first page shows at most this many columns; one or two more make it 1 MB.
 WORKFLOW = (
     ".github/workflows/pages.yml",
     """name: pages
@@ -43,7 +43,7 @@ jobs:
 
 
 def add(commands: Commands) -> None:
-    """Add the parser of the command."""
+    """Add the parser of the command ``export-browser``."""
     parser = commands.add_parser(
         "export-browser",
         help="write a folder of static files that runs the dashboard inside a browser",
@@ -53,8 +53,8 @@ def add(commands: Commands) -> None:
         "--pyodide",
         metavar="DIR",
         default=None,
-        help="folder with Pyodide's files, to be served with the rest (default: visitors load "
-        "them from Pyodide's public address)",
+        help="folder with Pyodide's files, which OUT then serves too (default: visitors load these "
+        "files from Pyodide's public address)",
     )
     parser.add_argument(
         "--libraries",
@@ -68,21 +68,23 @@ def add(commands: Commands) -> None:
         metavar="TABLE",
         action="append",
         default=[],
-        help="CSV or Parquet file for every visitor (repeatable); anyone who can open the folder "
-        "can read it",
+        help="CSV or Parquet file that every visitor can choose; repeatable; anyone who can open "
+        "the folder can read the file",
     )
     parser.add_argument(
         "--no-board",
         action="store_true",
-        help="load Python at once; default: show a board of digits first",
+        help="load Python at once; default: first show charts of the table digits",
     )
     parser.add_argument(
-        "--lesson", metavar="N", type=int, help="open at this lesson of the Guide, from 1"
+        "--lesson", metavar="N", type=int, help="open the Guide at this lesson, counted from 1"
     )
     parser.add_argument(
         "--workflow",
         action="store_true",
-        help="put the file beside it by which GitHub publishes a repository of this folder",
+        help=(
+            "also write the workflow with which GitHub Pages publishes a repository of this folder"
+        ),
     )
     parser.set_defaults(run=_export)
 
@@ -91,35 +93,35 @@ def _export(arguments: argparse.Namespace) -> int:
     folder, wheels = (
         None if name is None else Path(name) for name in (arguments.pyodide, arguments.libraries)
     )
-    tables = _embedded([Path(name) for name in arguments.embed])
+    tables = _embedded_files([Path(name) for name in arguments.embed])
     first = None if arguments.lesson is None else lesson_address(arguments.lesson)
-    # a lesson at the folder's own address leaves no page for the board
-    shown = None if arguments.no_board or first else board_file
+    # If the folder's own address opens a lesson, no page with a comparison is needed.
+    board_maker = None if arguments.no_board or first else board_file
     extra = dict([WORKFLOW]) if arguments.workflow else {}
-    written = export(
-        Path(arguments.out), read_lock(), folder, tables, wheels, shown, extra, first
+    result = export(
+        Path(arguments.out), read_lock(), folder, tables, wheels, board_maker, extra, first
     )  # fmt: skip
     print(
-        f"{arguments.out}: {written.pages} pages, {decimals(written.written / 1e6, 0)} MB; a first "
-        f"visit loads {decimals(written.loaded / 1e6, 0)} MB.\n"
-        f"To look at it: python -m http.server --directory {arguments.out}"
+        f"{arguments.out}: {result.pages} pages, {decimals(result.written / 1e6, 0)} MB; a first "
+        f"visit loads {decimals(result.loaded / 1e6, 0)} MB.\nTo open the dashboard: python -m "
+        f"http.server --directory {arguments.out}"
     )
     return 0
 
 
 def lesson_address(number: int) -> str:
-    """Return the address of a lesson below the folder's own."""
+    """Return the address of a lesson, relative to the address of the folder."""
     from dpviz.lessons import lessons
     from dpviz.lessons.teaching import link
 
-    known = {lesson.number: lesson for lesson in lessons()}
-    if number not in known:
-        raise InvalidSetting("lesson", f"from 1 to {max(known)}", number, "--lesson")
-    return link(known[number], 1).removeprefix("/").replace("?", "/?")
+    by_number = {lesson.number: lesson for lesson in lessons()}
+    if number not in by_number:
+        raise InvalidSetting("lesson", f"from 1 to {max(by_number)}", number, "--lesson")
+    return link(by_number[number], 1).removeprefix("/").replace("?", "/?")
 
 
 def board_file(columns: int = _COLUMNS) -> bytes:
-    """Return the file of a board of digits that a first page shows, below 1 MB with it."""
+    """Return the comparison on the digits for the first page, which stays below 1 MB."""
     from dpviz.mechanisms import featured
     from dpviz.studies.board import board
 
@@ -129,17 +131,17 @@ def board_file(columns: int = _COLUMNS) -> bytes:
         return file.read_bytes()
 
 
-def _embedded(paths: list[Path]) -> list[Member]:
-    """Return the files to put beside the app, and their index."""
+def _embedded_files(paths: list[Path]) -> list[Member]:
+    """Return the table files to put beside the app, and their index."""
     if not paths:
         return []
     tables = [described(path) for path in paths]
-    # a link names a table by its key, so that no two may share one
-    taken = set(builtin_tables())
+    # Links name tables by their keys, so keys must be unique.
+    keys = set(builtin_tables())
     for each in tables:
-        if each.key in taken:
+        if each.key in keys:
             raise InvalidSetting("embed", "a file whose name no other table has", each.key)
-        taken.add(each.key)
+        keys.add(each.key)
     files = [
         (f"{FOLDER}/{each.file}", path.read_bytes())
         for each, path in zip(tables, paths, strict=True)

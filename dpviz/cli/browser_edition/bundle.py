@@ -1,4 +1,4 @@
-"""The archives that the browser unpacks: the libraries that Pyodide lacks, and the app."""
+"""Archives that the browser unpacks: the libraries that Pyodide lacks, and the app."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ File = tuple[PurePosixPath, Callable[[], bytes]]
 
 @dataclass(frozen=True)
 class Library:
-    """A distribution whose files can be read.
+    """An installed library or a wheel whose files can be read.
 
     Attributes
     ----------
     name, version : str
     files : tuple of (path, function)
-        Each path relative to site-packages, and what reads the file.
+        Paths relative to site-packages, each with a function that reads the file.
     """
 
     name: str
@@ -36,62 +36,63 @@ class Library:
 
     def below(self, folder: str) -> Iterator[tuple[PurePosixPath, bytes]]:
         """Yield the files of a folder, with paths relative to it."""
-        for path, read in self.files:
+        for path, load in self.files:
             if path.is_relative_to(folder):
-                yield path.relative_to(folder), read()
+                yield path.relative_to(folder), load()
 
 
 def libraries_of(lock: Lock, folder: Path | None) -> dict[str, Library]:
-    """Return the libraries to take along.
+    """Return the libraries to bundle.
 
     Parameters
     ----------
     lock : Lock
     folder : Path or None
-        Folder with the wheels that the lock names. Without one they come from this environment,
-        whose Streamlit has to be the pinned one; the others are those that pip put beside it.
+        Folder with the wheels that the lock names. If None, the libraries come from this
+        environment. Its Streamlit must have the pinned version; other libraries may be as pip
+        installed them.
 
     Raises
     ------
     EditionError
-        If a wheel is missing or not the one on record, or the environment has another Streamlit.
+        If a wheel is missing or differs from the lock, or this environment has another Streamlit.
     """
     if folder is not None:
         return {name: packed(name, lock, folder) for name in lock.wheels}
     streamlit = installed("streamlit")
     if streamlit.version != lock.streamlit:
         raise EditionError(
-            f"the browser edition needs Streamlit {lock.streamlit}, and {streamlit.version} is "
+            f"the browser edition needs Streamlit {lock.streamlit}; {streamlit.version} is "
             "installed. Run `python -m tools.edition fetch` and pass the folder that it prints "
-            f"with --libraries. Or build in an environment with streamlit=={lock.streamlit}."
+            f"with --libraries. Or build in an environment that has streamlit=={lock.streamlit}."
         )
     return {name: installed(name) for name in lock.wheels}
 
 
 def installed(name: str) -> Library:
-    """Return a distribution of this environment."""
+    """Return a library that is installed in this environment."""
     try:
-        found = metadata.distribution(name)
+        package = metadata.distribution(name)
     except metadata.PackageNotFoundError:
         raise EditionError(
-            f"the browser edition takes {name} from this environment, where it is not installed."
+            f"the browser edition needs {name}, which is not installed in this environment."
         ) from None
     files = (
-        (PurePosixPath(entry.as_posix()), Path(str(found.locate_file(entry))).read_bytes)
-        for entry in found.files or ()
-        if entry.parts[0] != ".." and not entry.is_absolute()  # commands are outside
+        (PurePosixPath(entry.as_posix()), Path(str(package.locate_file(entry))).read_bytes)
+        for entry in package.files or ()
+        if entry.parts[0] != ".." and not entry.is_absolute()  # Leave out scripts of the package.
     )
-    return Library(name, found.version, tuple(files))
+    return Library(name, package.version, tuple(files))
 
 
 def packed(name: str, lock: Lock, folder: Path) -> Library:
-    """Return a distribution from its wheel, once its sha256 is the one on record."""
+    """Return a library from its wheel, after checking the wheel's sha256."""
     wheel = lock.wheels[name]
     path = folder / wheel.name
     if not path.is_file():
         raise EditionError(
-            "--libraries must be a folder with the wheels that browser/lock.json names; "
-            f"{wheel.name} is not there."
+            "--libraries must be a folder with all wheels listed in browser/lock.json; the wheel "
+            f"{wheel.name} is missing."
         )
     content = path.read_bytes()
     wheel.check(content)
@@ -112,16 +113,16 @@ def packed(name: str, lock: Lock, folder: Path) -> Library:
 
 
 SITE = "/lib/python3.12/site-packages"
-"""Where Pyodide's Python looks for libraries."""
+"""Folder in which Pyodide's Python looks for libraries."""
 
 PLACES = {"site": SITE, "dynlib": "/usr/lib"}
-"""Where Pyodide's lock says that a package belongs."""
+"""Target folders by the name that Pyodide's lock gives them."""
 
 APP = "/dpviz/app"
-"""Where the app lies: ``app.py``, ``pages``, ``dpviz`` and ``browser``, as in a checkout."""
+"""Folder of the app: ``app.py``, ``pages``, ``dpviz`` and ``browser``, as in a checkout."""
 
-# Parts of libraries that nothing in the browser reads: pages served by a server, samples, tests,
-# widgets of notebooks. A path counts if it begins with one of these.
+# Leave out parts of libraries that nothing in the browser reads, such as pages served by a server,
+# samples, tests and notebook widgets: every path that begins with one of these.
 _UNREAD = (
     "streamlit/static/", "streamlit/hello/", "streamlit/testing/",
     "streamlit/.agents/", "streamlit/vendor/pympler/",
@@ -133,43 +134,43 @@ _UNREAD = (
 )  # fmt: skip
 _KINDS_UNREAD = {".so", ".pyd", ".dylib", ".pyi", ".pyc", ".map", ".md", ".rst"}
 _FOLDERS_UNREAD = {"__pycache__", "tests", "test"}
-# Larger than all the rest of the app, and the start screen shows a board of its own.
+# Leave out this file: it is larger than the rest of the app, and the start screen has a copy.
 _NOT_SENT = {"first_sight.zip"}
-# What is read of a distribution's record of itself: versions, and which plug-ins there are.
+# The app reads these metadata files: they list versions and available plug-ins.
 _RECORD = {"METADATA", "entry_points.txt"}
 
-# What a licence asks to be kept with the code, whatever else is left out.
+# Always include these files: a licence requires them beside the code.
 _LICENCE = re.compile(r"(licen[cs]e|copying|copyright|notice|authors)", re.IGNORECASE)
 _PROSE = {"", ".txt", ".md", ".rst", ".apache", ".bsd"}
 
-# One date for every member, so that the same files give the same bytes.
+# Give every zip member the same date, so that the same files give the same bytes.
 _DATE = (2020, 1, 1, 0, 0, 0)
 
 Member = tuple[str, bytes]
 
 
 def archive(members: Iterable[Member]) -> bytes:
-    """Return a zip of the members: the same bytes whenever and wherever it is made."""
-    written = BytesIO()
-    with zipfile.ZipFile(written, "w") as packed:
+    """Return a zip of the members, with the same bytes on every machine and at every time."""
+    file = BytesIO()
+    with zipfile.ZipFile(file, "w") as bundle:
         for name, content in sorted(members):
             info = zipfile.ZipInfo(name, _DATE)
             info.compress_type = zipfile.ZIP_DEFLATED
             info.external_attr = 0o644 << 16
-            packed.writestr(info, content)
-    return written.getvalue()
+            bundle.writestr(info, content)
+    return file.getvalue()
 
 
 def members_of(libraries: Iterable[Library]) -> Iterator[Member]:
-    """Yield what the app imports of the libraries, as pure Python."""
+    """Yield the files of the libraries that the app needs, as pure Python."""
     for library in libraries:
-        for path, read in library.files:
+        for path, load in library.files:
             if _is_read(path):
-                yield path.as_posix(), read()
+                yield path.as_posix(), load()
 
 
 def is_licence(entry: PurePosixPath) -> bool:
-    """Return whether a file holds the terms of a library, and no code."""
+    """Return whether a file holds the licence of a library, and no code."""
     return _LICENCE.match(entry.name) is not None and entry.suffix.lower() in _PROSE
 
 
@@ -184,7 +185,7 @@ def _is_read(entry: PurePosixPath) -> bool:
 
 
 def app(tables: Iterable[Member] = ()) -> Iterator[Member]:
-    """Yield the app's own files, laid out as in a checkout, and the tables to embed."""
+    """Yield the app's own files, in the folders of a checkout, and the tables to embed."""
     root = app_path().parent
     for top in (root / "app.py", root / ".streamlit" / "config.toml"):
         yield top.relative_to(root).as_posix(), top.read_bytes()

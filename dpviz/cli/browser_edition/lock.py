@@ -1,4 +1,4 @@
-"""The lock of the browser edition: versions it is pinned to, and the sha256 of each file."""
+"""The lock of the browser edition: the pinned versions, and the sha256 of each file."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ LOCK = SOURCE / "lock.json"
 
 
 class EditionError(DpvizError):
-    """The edition cannot be built from what is here."""
+    """Raised if the browser edition cannot be built."""
 
 
 @dataclass(frozen=True)
 class LockedFile:
-    """A file that may be used only as it is on record.
+    """A file that may be used only if it matches its sha256.
 
     Attributes
     ----------
     name : str
     size : int
-        In bytes.
+        Size in bytes.
     sha256 : str
-        Of the whole file, in hexadecimal digits.
+        Digest of the whole file, in hexadecimal digits.
     """
 
     name: str
@@ -39,34 +39,34 @@ class LockedFile:
     sha256: str
 
     def check(self, content: bytes) -> None:
-        """Raise `EditionError` unless the content is what is on record."""
-        found = hashlib.sha256(content).hexdigest()
-        if found != self.sha256:
+        """Raise `EditionError` unless the content matches the sha256."""
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != self.sha256:
             raise EditionError(
-                f"{self.name} is not the file on record: its sha256 must be {self.sha256}, and "
-                f"is {found}."
+                f"{self.name} is not the expected file: its sha256 must be {self.sha256}; got "
+                f"{digest}."
             )
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as the lock of a folder writes it."""
+        """Return the entry of the file for the lock of an exported folder."""
         return {"name": self.name, "bytes": self.size, "sha256": self.sha256}
 
 
 @dataclass(frozen=True)
 class Component:
-    """What somebody else wrote, and under which licence.
+    """A third-party component and its licence.
 
     Attributes
     ----------
     name, version : str
     licence : str
-        As its authors state it.
+        Licence as the component's authors state it.
     source : str
-        Address of its source or its home.
+        Address of the component's source code or home page.
     texts : tuple of str
-        Files of ``browser/licences`` with what its own files lack.
+        Files in ``browser/licences`` with texts that the component's own files lack.
     file : str
-        Its file where it has one of its own; empty for what Pyodide's own files are made of.
+        The component's own file, if any; empty for parts of Pyodide's core files.
     """
 
     name: str
@@ -79,24 +79,24 @@ class Component:
 
 @dataclass(frozen=True)
 class Lock:
-    """What the edition is pinned to.
+    """Pinned versions and files of the browser edition.
 
     Attributes
     ----------
     pyodide : str
         Version.
     cdn : str
-        Address of Pyodide's files where they are not in the folder itself.
+        Address of Pyodide's files if the folder does not contain them.
     files : tuple of LockedFile
-        Pyodide's own files, and its packages.
+        Pyodide's own files, and the files of its packages.
     packages : tuple of str
-        Pyodide's names of the packages.
+        Names that Pyodide gives to the packages.
     pyodide_lock : dict
-        What Pyodide reads to know its packages.
+        Package index in the form that Pyodide reads.
     wheels : dict of str to LockedFile
-        The libraries that Pyodide lacks, Streamlit among them, by name.
+        The libraries that Pyodide lacks, including Streamlit, by name.
     components : tuple of Component
-        All of these, Pyodide and what it is made of among them.
+        All packages and libraries, including Pyodide and the parts that it is built from.
     """
 
     pyodide: str
@@ -109,7 +109,7 @@ class Lock:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Return the version of each library, by the name of its wheel."""
+        """Return the version of each library, by the library's name."""
         return {name: wheel.name.split("-")[1] for name, wheel in self.wheels.items()}
 
     @property
@@ -122,8 +122,8 @@ def read_lock() -> Lock:
     """Return the lock that ships with dpviz."""
     if not LOCK.is_file():
         raise EditionError(
-            "this installation lacks the files of the browser edition; a checkout and the wheel "
-            "have them."
+            "this installation lacks the files of the browser edition; install dpviz from a "
+            "checkout or from the wheel."
         )
     raw = json.loads(LOCK.read_text(encoding="utf-8"))
     packages = raw["packages"].values()
@@ -148,8 +148,8 @@ def read_lock() -> Lock:
 
 
 def _components(raw: dict[str, Any]) -> Iterator[Component]:
-    """Yield what a lock names: the licence is stated by its wheel, or where that says nothing."""
-    info, stated = raw["info"], raw["stated"]
+    """Yield the components of a lock; entries under ``stated`` complete or replace others."""
+    info, facts = raw["info"], raw["stated"]
     versions = {
         "pyodide": raw["pyodide"],
         "python": info["python"],
@@ -160,12 +160,12 @@ def _components(raw: dict[str, Any]) -> Iterator[Component]:
     for name, entry in raw["libraries"].items():
         entries.append((name, entry | {"version": entry["file_name"].split("-")[1]}))
     for name, entry in entries:
-        known = entry | stated.get(name, {})
+        values = entry | facts.get(name, {})
         yield Component(
             name,
-            known["version"],
-            known.get("licence", ""),
-            known.get("source", ""),
-            tuple(known.get("texts", ())),
-            known.get("file_name", ""),
+            values["version"],
+            values.get("licence", ""),
+            values.get("source", ""),
+            tuple(values.get("texts", ())),
+            values.get("file_name", ""),
         )

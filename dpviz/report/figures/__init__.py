@@ -1,5 +1,5 @@
-"""Figures: a tidy table in, a figure out; nothing here computes a result.
+"""Figures: each takes a tidy table and returns a figure; this package computes no result.
 
-`Panel` says how one variant is shown, so that figures know no mechanism by
-name. Plotly figures are ``go.Figure``.
+`Panel` holds the colour, marker and dash of one mechanism variant, so that figures need no
+mechanism's name. Plotly figures are ``go.Figure``.
 """

@@ -1,4 +1,4 @@
-"""What a mechanism's account says: delta against epsilon, and what repeating costs."""
+"""Figures of privacy accounting: delta against epsilon, and the cost of repeated releases."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LAYOUT = {"height": 300, "margin": {"l": 60, "r": 10, "t": 10, "b": 40}}
 
 
 def repeated_figure(table: pd.DataFrame) -> go.Figure:
-    """Return epsilon for all releases together, one line for each way to add up.
+    """Plot total epsilon against the number of releases, one line per accounting method.
 
     Parameters
     ----------
     table : DataFrame
-        Columns releases, account, epsilon: of `AccountView.repeated_table`.
+        Table from `AccountView.repeated_table`, with columns releases, account and epsilon.
     """
     figure = go.Figure(
         [
@@ -36,15 +36,15 @@ def repeated_figure(table: pd.DataFrame) -> go.Figure:
 
 
 def curve_figure(table: pd.DataFrame) -> go.Figure:
-    """Return delta against epsilon.
+    """Plot delta against epsilon.
 
     Parameters
     ----------
     table : DataFrame
-        Columns epsilon, delta: of `AccountView.curve_table`.
+        Table from `AccountView.curve_table`, with columns epsilon and delta.
     """
-    seen = table[table["delta"] > 1e-12]
-    trace = curve(seen["epsilon"], seen["delta"], "epsilon {}: delta {}", "")
+    visible = table[table["delta"] > 1e-12]
+    trace = curve(visible["epsilon"], visible["delta"], "epsilon {}: delta {}", "")
     figure = go.Figure(trace, _LAYOUT | {"showlegend": False, "xaxis": {"title": "epsilon"}})
-    # a letter for a power, such as the µ of 100µ, is nobody's delta
+    # The axis has powers of ten, because readers do not understand a delta such as 100µ.
     return figure.update_yaxes(title="delta", type="log", exponentformat="power")

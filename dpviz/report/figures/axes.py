@@ -1,4 +1,4 @@
-"""Axes and the names at the ends of lines, as every Plotly figure has them."""
+"""Axes that all Plotly figures share, and names at the ends of lines."""
 
 from __future__ import annotations
 
@@ -10,21 +10,31 @@ import numpy as np
 
 from dpviz.core.number_text import decades, log_ticks, numeral, power_text
 
-if TYPE_CHECKING:  # what prints takes `apart`, and no Plotly
+if TYPE_CHECKING:  # print.py uses `apart` of this file without Plotly.
     import plotly.graph_objects as go
 
 LINE = 20
-"""Pixels of a line of text."""
+"""Height of a line of text in pixels."""
+LEAD = 30
+"""Pixels between lines and their names; thin lines connect names with their lines."""
+
+
+def frame(
+    height: float, *, left: int = 10, top: int = 40, right: int = 10, bottom: int = 10, **more: Any
+) -> dict[str, Any]:
+    """Return a figure's layout: height and margins in pixels, and further properties."""
+    margin = {"l": left, "r": right, "t": top, "b": bottom}
+    return {"height": height, "margin": margin, **more}
 
 
 def log_axis(title: str, low: float, high: float) -> dict[str, Any]:
-    """Return a logarithmic axis between two powers of ten; no superscript is too small to read.
+    """Return a logarithmic axis between two powers of ten, with exponents large enough to read.
 
     Parameters
     ----------
     title : str
     low, high : float
-        The powers, as Plotly takes them.
+        Exponents of ten, as Plotly expects them.
     """
     few = decades(low, high, 8)
     ticks = few if len(few) > 2 else log_ticks(low, high)
@@ -37,19 +47,19 @@ def log_axis(title: str, low: float, high: float) -> dict[str, Any]:
 def apart(
     heights: Sequence[float], step: float, low: float = -math.inf, high: float = math.inf
 ) -> list[float]:
-    """Return places near heights, no two closer than a step, between two ends where they fit."""
+    """Return positions near the heights, at least a step apart, within the ends if possible."""
     order = np.argsort(heights, kind="stable")
     steps = step * np.arange(len(order))
-    wanted = np.array(heights, dtype=float)[order]
-    # each at least a step above the one below, then all down by what that moved them in the mean
-    places = np.maximum.accumulate(wanted - steps) + steps
-    places -= np.mean(places - wanted) if len(places) else 0.0
-    # from the upper end down, and from the lower end up
+    heights_in_order = np.array(heights, dtype=float)[order]
+    # Each label moves at least a step above the one below. Then all move down by the mean shift.
+    places = np.maximum.accumulate(heights_in_order - steps) + steps
+    places -= np.mean(places - heights_in_order) if len(places) else 0.0
+    # Labels move down below the upper end of the axis, then up above its lower end.
     places = np.minimum.accumulate((np.minimum(places, high) - steps)[::-1])[::-1] + steps
     places = np.maximum.accumulate(np.maximum(places, low) - steps) + steps
-    found = np.empty_like(places)
-    found[order] = places
-    return [float(place) for place in found]
+    result = np.empty_like(places)
+    result[order] = places
+    return [float(place) for place in result]
 
 
 def add_names(
@@ -59,28 +69,39 @@ def add_names(
     tall: float,
     *,
     left: float | None = None,
+    rows: int = 1,
+    leads: bool = False,
 ) -> None:
-    """Write each name beside the end of its line, nudged apart.
+    """Write each name beside the end of its line; move names apart if they would overlap.
 
     Parameters
     ----------
     figure : Figure
     ends : sequence of (str, str, str, float)
-        Key, name, colour and height of each, the first to be named first: the plot has room for so
-        many, and the legend has the others.
+        Key, name, colour and height of each line, in order of priority. The plot names as many
+        lines as fit; the legend names the others.
     span : (float, float)
-        Ends of the y axis; a logarithmic one is in powers of ten, and so are heights.
+        Ends of the y axis. On a logarithmic axis, these ends and the heights are exponents of ten.
     tall : float
-        Pixels of the plot.
+        Height of the plot in pixels.
     left : float, optional
-        Place on the x axis of the left edge of names; of the right edge of the plot if none.
+        Position of the left edge of names on the x axis; by default the left edge of the plot.
+    rows : int
+        Number of text lines in each name.
+    leads : bool
+        Whether a thin line leads to a name that was moved away from the end of its line.
     """
-    step = LINE * (span[1] - span[0]) / tall
-    named = ends[: int(tall / LINE)]
-    places = apart([end[3] for end in named], step, span[0] + step / 2, span[1] - step / 2)
-    for (key, name, colour, _), place in zip(named, places, strict=True):
+    high = rows * LINE
+    step = high * (span[1] - span[0]) / tall
+    lines = ends[: int(tall / high)]
+    places = apart([end[3] for end in lines], step, span[0] + step / 2, span[1] - step / 2)
+    for (key, name, colour, end), place in zip(lines, places, strict=True):
+        at: dict[str, Any] = {"y": place, "showarrow": False, "xshift": LEAD if leads else 6}
+        if leads and abs(place - end) > step / 2:
+            down = high * (end - place) / step
+            at = {"y": end, "ax": LEAD, "ay": down, "arrowhead": 0, "arrowwidth": 1, "standoff": 9}
         figure.add_annotation(
-            text=name, name=f"name:{key}", showarrow=False, font={"color": colour, "size": 15},
-            x=0 if left is None else left, xref="x domain" if left is None else "x",
-            xanchor="left", xshift=6, y=place, yanchor="middle", borderpad=0, captureevents=True,
+            text=name, name=f"name:{key}", font={"color": colour, "size": 15}, arrowcolor=colour,
+            x=0 if left is None else left, xref="x domain" if left is None else "x", align="left",
+            xanchor="left", yanchor="middle", borderpad=0, captureevents=True, **at,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Claims: shares that betray, cones that move, true deltas, budgets spent, and attackers."""
+"""Figures that check claims: revealing releases, cones, true deltas, chains and attacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpviz.auditing.attack import Curve, EmpiricalCurve
 from dpviz.auditing.exhibits import FROM_MODE, WITH, WITHOUT
 from dpviz.core.number_text import decimals, numeral, percent
 from dpviz.mechanisms import Mechanism
-from dpviz.report.figures.axes import log_axis
+from dpviz.report.figures.axes import frame, log_axis
 from dpviz.report.figures.theme import (
     BELOW,
     DASHES,
@@ -34,25 +34,19 @@ _RATES = "alarms {}, misses {}"
 
 
 def _layout(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        overwrite=True,
-        height=height,
-        margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        legend=BELOW,
-        hovermode="closest",
-    )
+    figure.update_layout(frame(height, legend=BELOW, hovermode="closest"), overwrite=True)
     return figure.update_xaxes(automargin=True)
 
 
 def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
-    """Draw the share of releases that betray their table: counted beside exact.
+    """Draw the share of releases that reveal their table, as counted and as computed exactly.
 
     Parameters
     ----------
     table : DataFrame
         `dpviz.auditing.exhibits.SUPPORT_COLUMNS`.
     now : float
-        The epsilon chosen.
+        The current epsilon.
     """
     figure = go.Figure()
     figure.add_trace(
@@ -74,17 +68,17 @@ def support_figure(table: pd.DataFrame, now: float) -> go.Figure:
     figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
     values = [float(value) for value in table["epsilon"]]
     figure.update_xaxes(
-        title="epsilon claimed",
+        title="claimed epsilon",
         type="log",
         tickvals=values,
         ticktext=[numeral(v, 6) for v in values],
     )
-    figure.update_yaxes(title="share that betrays the table", range=[0, 1], **SHARES)
+    figure.update_yaxes(title="share of releases that reveal the table", range=[0, 1], **SHARES)
     return _layout(figure, 400)
 
 
 def cone_figure(table: pd.DataFrame) -> go.Figure:
-    """Draw releases at d = 2, and the cone of those that the full table can make.
+    """Draw releases at d = 2 and the cone of releases that the full table can produce.
 
     Parameters
     ----------
@@ -97,14 +91,14 @@ def cone_figure(table: pd.DataFrame) -> go.Figure:
     )
     for column, name in enumerate(names, start=1):
         part = table[table["mechanism"] == name]
-        # The far tail would press the part that matters, near the cone's edge, into a corner.
+        # The axis leaves out the far tail, which would squeeze the points near the cone's edge.
         reach = float(np.quantile(np.maximum(part["half_trace"].abs(), part["radius"]), 0.9))
         if part["outside"].any():
             figure.add_trace(
                 go.Scatter(
                     x=[0, reach, reach], y=[0, reach, 0], fill="toself", mode="lines",
                     line={"width": 1, "color": TRUE_COLOUR}, fillcolor="rgba(127, 127, 127, 0.18)",
-                    name="what the full table can make", hoverinfo="skip",
+                    name="possible releases of the full table", hoverinfo="skip",
                 ),
                 row=1, col=column,
             )  # fmt: skip
@@ -160,13 +154,12 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
                     x=[-1.2 * x, 1.2 * x], y=[-1.2 * y, 1.2 * y],
                     mode="lines", name="published direction", legendgroup="direction",
                     showlegend=column == 1 and number == 0, line={"color": FAILS, "width": 3},
-                    hovertemplate=(
-                        f"{decimals(angle, 1)} degrees<extra>draw {decimals(draw, 0)}</extra>"
-                    ),
+                    hovertemplate=f"{decimals(angle, 1)} degrees<extra>simulated release "
+                                  f"{decimals(draw, 0)}</extra>",
                 ),
                 row=1, col=column,
             )  # fmt: skip
-        # the first two are in both tables; the third is as this table has it
+        # Both tables share the first two people. The third person has another row in each table.
         people = pd.concat([rows.iloc[:2], rows[rows["person"].str.endswith(name)]])
         figure.add_trace(
             curve(
@@ -186,14 +179,14 @@ def turning_figure(rows: pd.DataFrame, table: pd.DataFrame) -> go.Figure:
 
 
 def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
-    """Draw the true delta over epsilon beside the claimed one, on log axes.
+    """Draw the true delta and the claimed delta against epsilon, on log axes.
 
     Parameters
     ----------
     table : DataFrame
         `dpviz.auditing.exhibits.DELTA_COLUMNS`.
     now : float
-        The epsilon of the current setting.
+        The current epsilon.
     """
     figure = go.Figure()
     colours = dict(zip(dict.fromkeys(table["relation"]), (FAILS, WORKS), strict=False))
@@ -206,26 +199,26 @@ def delta_figure(table: pd.DataFrame, now: float) -> go.Figure:
                 line={"color": colours[relation], "dash": dashes[mechanism], "width": 2},
             )
         )  # fmt: skip
-    claimed = float(table["claimed_delta"].iloc[0])
-    figure.add_hline(y=claimed, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1})
+    delta = float(table["claimed_delta"].iloc[0])
+    figure.add_hline(y=delta, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1})
     figure.add_annotation(
-        # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
-        x=0, xref="paper", xanchor="left", y=math.log10(claimed), yanchor="bottom",
-        text="delta claimed", showarrow=False, font={"size": 12},
+        # On a logarithmic axis, Plotly takes the positions of annotations as logarithms.
+        x=0, xref="paper", xanchor="left", y=math.log10(delta), yanchor="bottom",
+        text="claimed delta", showarrow=False, font={"size": 12},
     )  # fmt: skip
-    # a line beyond the curves would stretch the axis to it
+    # A line at an epsilon beyond all curves is left out, because it would stretch the axis.
     if table["epsilon"].min() <= now <= table["epsilon"].max():
         figure.add_vline(x=now, line={"color": TRUE_COLOUR, "width": 1})
-    # six decades below the claim are enough, and 0 has no logarithm
-    low = max(float(table["true_delta"].min()), claimed * 1e-6, 1e-300)
-    high = max(float(table["true_delta"].max()), claimed)
-    figure.update_xaxes(title="epsilon claimed", type="log")
+    # The axis ends at most six decades below the claimed delta, because 0 has no logarithm.
+    low = max(float(table["true_delta"].min()), delta * 1e-6, 1e-300)
+    high = max(float(table["true_delta"].max()), delta)
+    figure.update_xaxes(title="claimed epsilon", type="log")
     figure.update_yaxes(log_axis("true delta", math.log10(low) - 0.3, math.log10(high) + 0.3))
     return _layout(figure, 420)
 
 
 def gibbs_figure(table: pd.DataFrame) -> go.Figure:
-    """Draw the mean score of chains after each sweep beside the exact mean.
+    """Draw the mean score of Markov chains after each sweep beside the exact mean.
 
     Parameters
     ----------
@@ -247,23 +240,23 @@ def gibbs_figure(table: pd.DataFrame) -> go.Figure:
         annotation={"text": "exact", "font": {"size": 12}}, annotation_position="bottom right",
     )  # fmt: skip
     figure.update_xaxes(title="sweeps of the chain", dtick=1)
-    figure.update_yaxes(title="mean score, share of the best")
+    figure.update_yaxes(title="mean score, as a share of the best score")
     return _layout(figure, 380)
 
 
 def attack_figure(
-    seen: Curve, mechanism: Mechanism, label: str, measured: EmpiricalCurve | None = None
+    bound: Curve, mechanism: Mechanism, label: str, attack: EmpiricalCurve | None = None
 ) -> go.Figure:
     """Draw the trade-off of a membership test: misses against false alarms.
 
     Parameters
     ----------
-    seen : Curve
+    bound : Curve
     mechanism : Mechanism
     label : str
-        Of the mechanism, or of what it claims.
-    measured : EmpiricalCurve, optional
-        What one attack reached, with its band.
+        Name of the mechanism, or of its claim.
+    attack : EmpiricalCurve, optional
+        Error rates that one attack reached, with their band.
     """
     colour = colour_of(mechanism)
     figure = go.Figure()
@@ -273,38 +266,38 @@ def attack_figure(
             line={"color": TRUE_COLOUR, "dash": "dash", "width": 1}, hoverinfo="skip",
         )
     )  # fmt: skip
-    if measured is not None:
+    if attack is not None:
         figure.add_trace(
             go.Scatter(
-                x=[*measured.alpha, *measured.alpha[::-1]], y=[*measured.high, *measured.low[::-1]],
+                x=[*attack.alpha, *attack.alpha[::-1]], y=[*attack.high, *attack.low[::-1]],
                 fill="toself", mode="lines", line={"width": 0}, name="band of the attack",
                 fillcolor="rgba(127, 127, 127, 0.25)", hoverinfo="skip",
             )
         )  # fmt: skip
         figure.add_trace(
             curve(
-                measured.alpha, measured.beta, _RATES, "the attack that was run",
+                attack.alpha, attack.beta, _RATES, "error rates of the attack",
                 line={"color": TRUE_COLOUR, "width": 2},
             )
         )  # fmt: skip
-    words = "exact" if seen.exact else "no attacker gets below"
-    if measured is not None:
-        words = "lowest it allows"
+    words = "exact" if bound.exact else "lower bound for every attacker"
+    if attack is not None:
+        words = "lowest error rates that the claim allows"
     figure.add_trace(
         curve(
-            seen.alpha, seen.beta, _RATES, f"{label}: {words}",
-            line={"color": colour, "width": 3, "dash": "solid" if seen.exact else "dot"},
+            bound.alpha, bound.beta, _RATES, f"{label}: {words}",
+            line={"color": colour, "width": 3, "dash": "solid" if bound.exact else "dot"},
         )
     )  # fmt: skip
-    figure.update_xaxes(title="false alarms: sounds though the person is out", range=[0, 1])
-    figure.update_yaxes(title="misses: silent though the person is in", range=[0, 1.02])
+    figure.update_xaxes(title="false alarms: the test says “in” for an absent person", range=[0, 1])
+    figure.update_yaxes(title="misses: the test says “out” for a present person", range=[0, 1.02])
     return _layout(figure, 420)
 
 
 def posterior_figure(
     table: pd.DataFrame, prior: float, mechanism: Mechanism, limit: float | None
 ) -> go.Figure:
-    """Draw what an alarm leaves believed at each level of false alarms.
+    """Draw the belief after an alarm against the rate of false alarms.
 
     Parameters
     ----------
@@ -313,9 +306,9 @@ def posterior_figure(
     prior : float
     mechanism : Mechanism
     limit : float or None
-        The belief that the epsilon spent would allow without delta.
+        The highest belief that the given epsilon allows without delta.
     """
-    # the axis is logarithmic
+    # The axis is logarithmic, so values of 0 are left out.
     table = table[table["alpha"] > 0]
     figure = go.Figure()
     figure.add_trace(
@@ -329,7 +322,10 @@ def posterior_figure(
             hovertemplate="%{hovertext}<extra></extra>",
         )
     )  # fmt: skip
-    for value, words in ((prior, "believed before"), (limit, "most without delta")):
+    for value, words in (
+        (prior, "belief before the release"),
+        (limit, "highest belief that epsilon allows without delta"),
+    ):
         if value is not None:
             figure.add_hline(
                 y=value, line={"color": TRUE_COLOUR, "dash": "dash", "width": 1},
@@ -337,7 +333,7 @@ def posterior_figure(
                 annotation_position="bottom right" if value == prior else "top right",
             )  # fmt: skip
     figure.update_xaxes(log_axis("false alarms of the test", -6, 0))
-    figure.update_yaxes(title="believed after an alarm", range=[0, 1.02], **SHARES)
+    figure.update_yaxes(title="belief after an alarm", range=[0, 1.02], **SHARES)
     return _layout(figure, 420)
 
 
@@ -349,35 +345,35 @@ _BOUNDS_OF_AN_AUDIT = (
 
 
 def audited_figure(table: pd.DataFrame, label: str) -> go.Figure:
-    """Draw delta at each epsilon: claimed, measured from below, and exact where it is known.
+    """Draw delta at each epsilon: the claim, a measured lower bound, and the exact value if known.
 
     Parameters
     ----------
     table : DataFrame
-        Columns bound, at_epsilon, claimed, measured and exact.
+        Table with columns bound, at_epsilon, claimed, measured and exact.
     label : str
-        Of the mechanism.
+        Name of the mechanism.
     """
     rows = table[table["bound"] == "delta"]
     figure = go.Figure()
     for name, colour, symbol, size in _BOUNDS_OF_AN_AUDIT:
-        known = rows[rows[name].notna()]
-        if known.empty:
+        audits = rows[rows[name].notna()]
+        if audits.empty:
             continue
         figure.add_trace(
             go.Scatter(
-                x=known["at_epsilon"], y=known[name].astype(float), mode="markers", name=name,
+                x=audits["at_epsilon"], y=audits[name].astype(float), mode="markers", name=name,
                 marker={
                     "color": colour, "symbol": symbol, "size": size,
                     "line": {"width": 2, "color": colour},
                 },
                 hovertext=told(
                     "at epsilon {}: delta {}",
-                    (known["at_epsilon"], 3), (known[name].astype(float), 3),
+                    (audits["at_epsilon"], 3), (audits[name].astype(float), 3),
                 ),
                 hovertemplate="%{hovertext}<extra>" + name + "</extra>",
             )
         )  # fmt: skip
     figure.update_xaxes(title="epsilon", type="log")
-    figure.update_yaxes(title=f"{label}: delta that is left", rangemode="tozero")
+    figure.update_yaxes(title=f"{label}: remaining delta", rangemode="tozero")
     return _layout(figure, 360)

@@ -1,4 +1,4 @@
-"""Subspace distance and principal angles over the draws."""
+"""Subspace distances and principal angles of simulated releases."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral
+from dpviz.report.figures.axes import frame
 from dpviz.report.figures.theme import TRUE_COLOUR, Panel, wrapped
 
 _ROW, _TALL_ROW, _GAP, _TOP, _BOTTOM = 30, 36, 70, 56, 30  # pixels
@@ -18,7 +19,7 @@ _ROW, _TALL_ROW, _GAP, _TOP, _BOTTOM = 30, 36, 70, 56, 30  # pixels
 def distance_figure(
     table: pd.DataFrame, panels: Sequence[Panel], *, farthest: float, chance: float
 ) -> go.Figure:
-    """Draw every draw's distance, and below it its principal angles.
+    """Draw the distance of every simulated release and, below, its principal angles.
 
     Parameters
     ----------
@@ -33,10 +34,10 @@ def distance_figure(
     Returns
     -------
     Figure
-        One trace of draws and one of angles per colour, and one of medians:
-        a browser draws few long traces sooner than many short ones.
+        Each colour has one trace of releases, one of angles and one of medians, because a browser
+        draws few long traces faster than many short traces.
     """
-    # kind and colour of each trace: points come in the order of the panels
+    # Points by the kind and colour of their Plotly trace, in the order of the panels.
     points: dict[str, dict[str, list[pd.DataFrame]]] = {"draws": {}, "medians": {}, "angles": {}}
     parts = dict(iter(table.groupby("mechanism", sort=False)))
     for number, panel in enumerate(panels):
@@ -56,14 +57,14 @@ def distance_figure(
             numbers = pd.DataFrame({"x": x, "y": y, "below": below, "above": above})
             numbers = numbers.round({"x": 4, "y": 3, "below": 4, "above": 4})
             notes = [(panel.label, at, numeral(value, 3)) for at, value in enumerate(x, start=1)]
-            drawn = numbers.assign(
+            rows = numbers.assign(
                 colour=panel.colour, marker=panel.marker, note=pd.Series(notes, dtype=object)
             )
-            points[kind].setdefault(colour, []).append(drawn)
+            points[kind].setdefault(colour, []).append(rows)
     traces = [
-        _trace(kind, colour, pd.concat(drawn))
+        _trace(kind, colour, pd.concat(parts))
         for kind, by_colour in points.items()
-        for colour, drawn in by_colour.items()
+        for colour, parts in by_colour.items()
     ]
     return go.Figure(data=traces, layout=_layout(panels, farthest, chance))
 
@@ -75,7 +76,7 @@ _LOOKS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "angles": ("2", {"size": 8}, "angle %{customdata[1]}: median %{customdata[2]}"),
 }  # fmt: skip
-"""Axes of each kind of points, their look, and what stands under the pointer."""
+"""Axes, appearance and hover text of each kind of points."""
 
 
 def _trace(kind: str, colour: str, points: pd.DataFrame) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str
     rows = len(panels)
     labels = [wrapped(panel.label) for panel in panels]
     row = _TALL_ROW if any("<br>" in label for label in labels) else _ROW
-    plot = max(rows * row, 80)  # pixels of each half
+    plot = max(rows * row, 80)  # Height in pixels of each of the two rows of charts.
     inner = 2 * plot + _GAP
     upper, lower = (plot + _GAP) / inner, plot / inner
     heights: dict[str, Any] = {
@@ -112,15 +113,14 @@ def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str
         "showarrow": False, "font": {"size": 15},
     }  # fmt: skip
     return {
-        "height": inner + _TOP + _BOTTOM,
-        "meta": {"highlight": "point"},  # what pages/ui/highlight.js goes by
-        "margin": {"l": 10, "r": 10, "t": _TOP, "b": _BOTTOM},
+        **frame(inner + _TOP + _BOTTOM, top=_TOP, bottom=_BOTTOM),
+        "meta": {"highlight": "point"},  # The script pages/ui/highlight.js reads this value.
         "xaxis": {"range": [-0.02 * farthest, farthest * 1.04], "anchor": "y"},
         "xaxis2": {"range": [-2, 93], "dtick": 15, "anchor": "y2"},
         "yaxis": {**heights, "domain": [upper, 1], "anchor": "x", "automargin": True},
         "yaxis2": {**heights, "domain": [0, lower], "anchor": "x2", "automargin": True},
         "annotations": [
-            {**title, "y": 1, "text": "Projection distance of each draw", "yshift": 20},
+            {**title, "y": 1, "text": "Projection distance of simulated releases", "yshift": 20},
             {**title, "y": lower, "text": "Principal angles, degrees", "yshift": 4},
             {
                 "text": "chance", "x": chance, "xref": "x", "y": 1, "yref": "y domain",
@@ -137,6 +137,6 @@ def _layout(panels: Sequence[Panel], farthest: float, chance: float) -> dict[str
 
 
 def _spread(count: int) -> np.ndarray:
-    """Return fixed offsets that keep points of one row apart."""
-    # Golden-ratio steps: even, without order, and the same every time.
+    """Return fixed offsets that keep the points of one row apart."""
+    # Steps of the golden ratio spread evenly, look random, and are always the same.
     return ((np.arange(count) * 0.6180339887) % 1 - 0.5) * 0.5

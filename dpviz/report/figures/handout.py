@@ -1,4 +1,4 @@
-"""A report of one view: HTML that a browser prints, with no network."""
+"""A report of one comparison: HTML that a browser can print without a network."""
 
 from __future__ import annotations
 
@@ -42,39 +42,41 @@ def report_page(
     card: str = "",
     private: bool = False,
 ) -> str:
-    """Return the report.
+    """Return the report of a comparison as one HTML page.
 
     Parameters
     ----------
     comparison : Comparison
-        The view.
+        Results to report.
     payload : Payload or None
-        Of its board; of published pictures alone where ``private``.
+        Data of the comparison figure; only published charts if ``private``.
     command, link : str
-        What reproduces the numbers; the link may be empty.
+        Command and link that reproduce the numbers; the link may be empty.
     card : str
-        A stakeholder's card as HTML, where there is one.
+        A stakeholder's privacy card as HTML; empty if there is none.
     private : bool
-        Whether rows, what compares with them, and the card are left out.
+        Whether to leave out rows, comparisons with rows, and the privacy card.
     """
     prepared = comparison.prepared
     name = prepared.name
     answer = "" if private else _answer(comparison)
-    script = "" if payload is None else _mounted(payload, exact=not private)
+    script = "" if payload is None else _board_script(payload, exact=not private)
     last = "This report compares with the exact result and is not itself private."
     if private:
-        last = "No row and no exact result is in here."
+        last = "This report contains no row and no exact result."
         if payload is not None and isinstance(prepared, Prepared):
             last = explore.published_words(payload, prepared)
     sections = {
         "The board": "" if payload is None else '<div id="board"></div>',
-        # the card compares with the exact result
+        # A private report leaves out the statement too, because it compares with the exact result.
         "The answer": "" if private else card,
         "Claims": _claims(comparison),
         "Assumed public": _list(comparison.assumed_public),
         "Changes to the table": _list(prepared.notes) if prepared.notes and not private else "",
         "Settings": _settings(comparison, name),
-        "The same again": _same_again(command, link, None if private else comparison.settings.seed),
+        "How to repeat this report": _same_again(
+            command, link, None if private else comparison.settings.seed
+        ),
         "Papers": f"<pre>{escape(bibtex(one.mechanism for one in comparison.results))}</pre>",
     }
     body = "".join(
@@ -99,17 +101,17 @@ def _answer(comparison: Comparison) -> str:
 
 
 def _same_again(command: str, link: str, seed: int | None) -> str:
-    """Return how the numbers are found again; without a seed, that they will be others."""
+    """Describe how to reproduce the numbers, or state that they differ without a seed."""
     numbers = (
-        "with other noise."
+        "a repetition has other noise."
         if seed is None
         else f"seed {seed}: the same version and seed give the same numbers."
     )
-    asked = [f"<pre>{escape(line)}</pre>" for line in (command, link) if line]
-    return "".join(asked) + f"<p>dpviz {escape(VERSION)}, {numbers}</p>"
+    commands = [f"<pre>{escape(line)}</pre>" for line in (command, link) if line]
+    return "".join(commands) + f"<p>dpviz {escape(VERSION)}, {numbers}</p>"
 
 
-def _mounted(payload: Payload, *, exact: bool) -> str:
+def _board_script(payload: Payload, *, exact: bool) -> str:
     options = {"controls": [], "strip": False, "answer": False, "exact": exact}
     return (
         f'<script id="payload" type="application/json">{written(payload)}</script>'
@@ -129,11 +131,11 @@ def _claims(comparison: Comparison) -> str:
         f"<td>{escape(result.status.evidence)}</td></tr>"
         for result in comparison.results
     )
-    left = _list([f"{item.mechanism}: {item.reason}" for item in comparison.skipped])
+    failures = _list([f"{item.mechanism}: {item.reason}" for item in comparison.skipped])
     return (
         "<table><thead><tr><th>Mechanism</th><th>Claim</th><th>Account</th><th>Why</th></tr>"
         f"</thead><tbody>{rows}</tbody></table>"
-        + (f"<p>Not run:</p>{left}" if comparison.skipped else "")
+        + (f"<p>Not run:</p>{failures}" if comparison.skipped else "")
     )
 
 
@@ -154,9 +156,9 @@ def _params() -> dict[str, Param]:
     return dict(params_of(Settings))
 
 
-# The papers ---------------------------------------------------------------------------------
+# The papers that a report cites -------------------------------------------------------------
 
-# A source says "Jiang et al. 2016", "Balle and Wang 2018" or "Liu, Kong, Jain and Oh 2022".
+# A source looks like "Jiang et al. 2016", "Balle and Wang 2018" or "Liu, Kong, Jain and Oh 2022".
 _NAMED = re.compile(
     r"((?:d')?[A-Z][a-z]+)(?: et al\.|(?:, [A-Z][a-z]+)*(?: and [A-Z][a-z]+)?) (\d{4})"
 )
@@ -168,10 +170,10 @@ def sources_of(mechanism: Mechanism) -> list[tuple[str, str]]:
 
 
 def references(mechanisms: Iterable[Mechanism]) -> tuple[Reference, ...]:
-    """Return the papers that mechanisms come from, each once, in the order of names."""
-    named = {source for mechanism in mechanisms for source in sources_of(mechanism)}
-    known = [one for cls in all_mechanisms().values() for one in cls.info.references]
-    return tuple(sorted((one for one in known if one.names in named), key=_by_name))
+    """Return the papers that define the mechanisms, each once, in the order of names."""
+    sources = {source for mechanism in mechanisms for source in sources_of(mechanism)}
+    papers = [one for cls in all_mechanisms().values() for one in cls.info.references]
+    return tuple(sorted((one for one in papers if one.names in sources), key=_by_name))
 
 
 def _by_name(one: Reference) -> str:
@@ -179,5 +181,5 @@ def _by_name(one: Reference) -> str:
 
 
 def bibtex(mechanisms: Iterable[Mechanism]) -> str:
-    """Return the BibTeX of the papers that mechanisms come from."""
+    """Return the BibTeX entries of the papers that define the given mechanisms."""
     return "\n\n".join(one.bibtex for one in references(mechanisms))

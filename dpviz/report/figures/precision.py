@@ -1,4 +1,4 @@
-"""Where the precision goes: noise along each direction, ellipses, and budgets."""
+"""Figures of the noise allocation: recovery, noise along directions, accounting and cost."""
 
 from __future__ import annotations
 
@@ -10,68 +10,63 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, per_cent, percent
-from dpviz.report.figures.axes import add_names, log_axis
+from dpviz.report.figures.axes import add_names, frame, log_axis
 from dpviz.report.figures.theme import SHARES, TRUE_COLOUR, Panel, curve, told, wrapped
 
-_HEIGHT = 480  # pixels of a figure whose lines have names
+_HEIGHT = 480  # Figures with names beside their lines are this many pixels high.
 PRICE_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
 def _layout(figure: go.Figure, height: int) -> go.Figure:
-    figure.update_layout(
-        overwrite=True,
-        height=height,
-        margin={"l": 10, "r": 10, "t": 20, "b": 10},
-        # Above the plot: below it, long names of directions would run into it.
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.04, "x": 0},
-    )
-    return figure
+    # Put the legend above the plot, because long direction names would overlap it below the plot.
+    legend = {"orientation": "h", "yanchor": "bottom", "y": 1.04, "x": 0}
+    return figure.update_layout(frame(height, top=20, legend=legend), overwrite=True)
 
 
 def _short(name: str) -> str:
-    """Return a direction's name short enough to stand under its tick, in at most two lines."""
+    """Shorten a direction's name to at most two lines, for the space below its tick."""
     lines = wrapped(name, 12).split("<br>")
-    kept = [line if len(line) <= 12 else line[:11] + "…" for line in lines[:2]]
-    return "<br>".join(kept) + "…" * (len(lines) > 2)
+    parts = [line if len(line) <= 12 else line[:11] + "…" for line in lines[:2]]
+    return "<br>".join(parts) + "…" * (len(lines) > 2)
 
 
 def _name_ends(
     figure: go.Figure, panels: Sequence[Panel], ends: dict[str, float], left: float | None = None
 ) -> None:
-    """Give the y axis its ends, and write the names of lines beside one end of each."""
+    """Set the range of the y axis, and write each line's name beside an end of the line."""
     stds = np.log10([float(std) for trace in figure.data for std in trace.y] or [1.0])
     low, high = float(stds.min()), float(stds.max())
     room = max(0.05 * (high - low), 0.1)
     span = (low - room, high + room)
     figure.update_yaxes(**log_axis("noise standard deviation", *span))
-    named = [
+    names = [
         (panel.key, panel.label, panel.colour, math.log10(ends[panel.key]))
         for panel in panels
         if panel.key in ends
     ]
-    add_names(figure, named, span, _HEIGHT - 100, left=left)
+    add_names(figure, names, span, _HEIGHT - 100, left=left)
 
 
 LOWEST = -0.2
-"""Left end of the axis of what is kept: it never moves, so that only bars and marks do."""
+"""Left end of the recovery axis, which is fixed so that only bars and marks move."""
 
 
 def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
-    """Draw recovery with an allocation beside that with equal shares, the best on top.
+    """Draw recovery with an allocation and with equal shares, with the best mechanism on top.
 
     Parameters
     ----------
     table : DataFrame
-        `dpviz.studies.precision.GAIN_COLUMNS`; a variant without recovery has no row.
+        Table with `dpviz.studies.precision.GAIN_COLUMNS`; variants without recovery are left out.
     panels : sequence of Panel
-        Of those that are drawn.
+        Variants to draw.
     """
     figure = go.Figure()
-    known = {panel.key: panel for panel in panels}
-    shown = table.dropna(subset=["recovery"])
-    shown = shown[shown["mechanism"].isin(known)].sort_values("recovery", kind="stable")
-    for number, row in enumerate(shown.to_dict("records")):
-        panel, now = known[row["mechanism"]], float(row["recovery"])
+    by_key = {panel.key: panel for panel in panels}
+    rows = table.dropna(subset=["recovery"])
+    rows = rows[rows["mechanism"].isin(by_key)].sort_values("recovery", kind="stable")
+    for number, row in enumerate(rows.to_dict("records")):
+        panel, now = by_key[row["mechanism"]], float(row["recovery"])
         before = now if pd.isna(row["uniform"]) else float(row["uniform"])
         points = round(100 * now) - round(100 * before)
         gain = f"  {points:+d} points" if points else ""
@@ -102,12 +97,12 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             line={"color": TRUE_COLOUR, "width": 1, "dash": "dash"},
         )  # fmt: skip
     figure.update_xaxes(title="structure kept", range=[LOWEST, 1.05], **SHARES)
-    figure.update_yaxes(visible=False, range=[-0.5, len(shown) - 0.35])
-    return _layout(figure, 80 + 64 * max(len(shown), 2))
+    figure.update_yaxes(visible=False, range=[-0.5, len(rows) - 0.35])
+    return _layout(figure, 80 + 64 * max(len(rows), 2))
 
 
 def stds_figure(
-    table: pd.DataFrame, panels: Sequence[Panel], names: Sequence[str], chosen: Sequence[int]
+    table: pd.DataFrame, panels: Sequence[Panel], names: Sequence[str], directions: Sequence[int]
 ) -> go.Figure:
     """Draw the noise standard deviation along each direction, on a log axis.
 
@@ -117,13 +112,13 @@ def stds_figure(
         `dpviz.studies.precision.NOISE_COLUMNS`.
     panels : sequence of Panel
     names : sequence of str
-        Of the d directions.
-    chosen : sequence of int
-        Directions that the allocation favours, from 1; they are shaded.
+        Names of the d directions.
+    directions : sequence of int
+        Low-noise directions of the allocation, from 1; they are shaded.
     """
     figure = go.Figure()
     ends = {}
-    for direction in chosen:
+    for direction in directions:
         figure.add_vrect(
             x0=direction - 0.5, x1=direction + 0.5, fillcolor=TRUE_COLOUR, opacity=0.15,
             line_width=0,
@@ -150,7 +145,7 @@ def stds_figure(
         if few
         else {}
     )
-    # Room for the names beside the lines' ends, rather than on the lines.
+    # Leave space for names beside the ends of lines, so that no name lies on a line.
     figure.update_xaxes(
         showgrid=False, automargin=True, range=[0.4, 1.25 * len(names) + 0.6], **ticks
     )
@@ -159,13 +154,13 @@ def stds_figure(
 
 
 def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
-    """Draw how much noise each account asks for at the same budget, on a log axis.
+    """Draw the noise that each accounting method requires at the same budget, on a log axis.
 
     Parameters
     ----------
     table : DataFrame
-        Columns mechanism, std, spent: the noise of one diagonal entry under the
-        uniform allocation, and the epsilon it really spends.
+        Table with columns mechanism, std, spent: the noise of one diagonal entry under the uniform
+        allocation, and the actual privacy loss epsilon.
     panels : sequence of Panel
     """
     figure = go.Figure()
@@ -177,12 +172,12 @@ def accounts_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         if row.empty:
             continue
         labels.append((number, wrapped(panel.label)))
-        std, spent = float(row["std"].iloc[0]), row["spent"].iloc[0]
-        said = "" if pd.isna(spent) else f"  spends {numeral(spent)}"
-        inward = "middle right" if std <= middle else "middle left"  # a phone has no room outside
+        std, loss = float(row["std"].iloc[0]), row["spent"].iloc[0]
+        note = "" if pd.isna(loss) else f"  spends {numeral(loss)}"
+        inward = "middle right" if std <= middle else "middle left"
         figure.add_trace(
             go.Scatter(
-                x=[std], y=[number], mode="markers+text", text=[f"{numeral(std)}{said}"],
+                x=[std], y=[number], mode="markers+text", text=[f"{numeral(std)}{note}"],
                 textposition=inward, showlegend=False, cliponaxis=False,
                 marker={"color": panel.colour, "symbol": panel.marker, "size": 12},
                 hovertemplate=f"{numeral(std, 3)}<extra>{panel.label}</extra>",

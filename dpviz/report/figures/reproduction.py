@@ -1,4 +1,4 @@
-"""Pictures of a paper's experiment: measured curves, and reported beside measured numbers."""
+"""Charts of a paper's experiment: measured curves, and reported next to measured numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpviz.papers.measurements import Mean
 from dpviz.papers.report import drawn, lines_table, markdown
 from dpviz.papers.run import Findings
 from dpviz.papers.said import Claim, ClaimAnswer, Stated
-from dpviz.report.figures.axes import log_axis
+from dpviz.report.figures.axes import frame, log_axis
 from dpviz.report.figures.theme import (
     BELOW,
     DASHES,
@@ -44,7 +44,7 @@ REPRODUCED, IN_PART, NOT_REPRODUCED, NOT_TESTED = (
     "reproduced", "holds in part or with limits", "not reproduced", "cannot be tested here",
 )  # fmt: skip
 MARKS = {REPRODUCED: "✓", IN_PART: "~", NOT_REPRODUCED: "✗", NOT_TESTED: "?"}
-"""Four kinds of answers, each with a mark that says it without its colour."""
+"""Four kinds of answers, each with a mark that is readable without colour."""
 _KINDS = {
     ClaimAnswer.REPRODUCED: REPRODUCED,
     ClaimAnswer.CONSTRUCTION: REPRODUCED,
@@ -86,30 +86,30 @@ a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
 
 
 def kind_of(answer: ClaimAnswer) -> str:
-    """Return which of the four kinds of `MARKS` an answer is."""
+    """Return the kind of an answer, one of the four kinds of `MARKS`."""
     return _KINDS.get(answer, IN_PART)
 
 
 def counts_of(claims: Sequence[Claim]) -> dict[str, int]:
-    """Return how many claims have each kind of answer; those by construction are not counted."""
-    found = Counter(kind_of(claim.answer) for claim in claims if claim.counts)
-    return {kind: found[kind] for kind in MARKS}
+    """Count the claims by kind of answer, without claims that hold by construction."""
+    counts = Counter(kind_of(claim.answer) for claim in claims if claim.counts)
+    return {kind: counts[kind] for kind in MARKS}
 
 
 def mark_html(
     answer: ClaimAnswer, address: str = "", title: str = "", *, here: bool = False
 ) -> str:
-    """Return an answer's mark: a square of its colour, or a link that looks like one."""
+    """Return an answer's mark: a coloured square, as a link if it has an address."""
     kind = kind_of(answer)
     look = f'class="dp-mark dp-m{list(MARKS).index(kind)}{" here" if here else ""}"'
     if not address:
         return f'<span {look} aria-hidden="true">{MARKS[kind]}</span>'
-    said = escape(title, quote=True)
-    return f'<a {look} href="{escape(address, quote=True)}" target="_self" title="{said}" aria-label="{said}">{MARKS[kind]}</a>'  # noqa: E501
+    words = escape(title, quote=True)
+    return f'<a {look} href="{escape(address, quote=True)}" target="_self" title="{words}" aria-label="{words}">{MARKS[kind]}</a>'  # noqa: E501
 
 
 def key_html() -> str:
-    """Return what each mark means."""
+    """Return the legend of the answers' marks."""
     items = "".join(
         f'<span><span class="dp-mark dp-m{place}" aria-hidden="true">{mark}</span> {kind}</span>'
         for place, (kind, mark) in enumerate(MARKS.items())
@@ -118,18 +118,18 @@ def key_html() -> str:
 
 
 def paper_html(name: str, claims: Sequence[tuple[Claim, str, bool]], most: int) -> str:
-    """Return a paper's claims as a bar, and each as a square that opens its exhibit.
+    """Return a paper's claims as a bar of squares; a click on a square opens its experiment.
 
     Parameters
     ----------
     name : str
     claims : sequence of (Claim, str, bool)
-        In printing order, with the address of the exhibit and whether it is the one shown.
+        Claims as printed, each with the address of its experiment and whether it is shown.
     most : int
-        Claims that a whole line holds: one scale for all papers.
+        Number of claims that fill a line, which is the same for all papers.
     """
     kinds = list(MARKS)
-    shown = sorted(claims, key=lambda one: kinds.index(kind_of(one[0].answer)))
+    ordered_claims = sorted(claims, key=lambda one: kinds.index(kind_of(one[0].answer)))
     counts = counts_of([claim for claim, _, _ in claims])
     bar = "".join(
         f'<span class="dp-mark dp-m{place}" style="flex:0 0 {100 * count / most:.2f}%" '
@@ -139,7 +139,7 @@ def paper_html(name: str, claims: Sequence[tuple[Claim, str, bool]], most: int) 
     )
     marks = "".join(
         mark_html(claim.answer, address, f"{claim.place}: {claim.item}: {claim.answer}", here=here)
-        for claim, address, here in shown
+        for claim, address, here in ordered_claims
     )
     return (
         f'<div class="dp-paper"><b>{escape(name)}</b> {sum(counts.values())} claims'
@@ -147,26 +147,26 @@ def paper_html(name: str, claims: Sequence[tuple[Claim, str, bool]], most: int) 
     )
 
 
-def claims_html(claims: Sequence[Claim], opened: str = "") -> str:
-    """Return claims as a table: where, what is printed, what we measure, answer, why.
+def claims_html(claims: Sequence[Claim], key: str = "") -> str:
+    """Return claims as a table: place, printed text, measured value, answer, reason.
 
-    The row of the claim with the key ``opened`` is marked.
+    The row of the claim with the key ``key`` is marked.
     """
-    heads = ("where", "the paper prints", "we measure ± 95 %", "answer, coverage", "why")
+    heads = ("where", "printed in the paper", "our mean ± 95 % interval", "answer, coverage", "why")
     rows = []
     for claim in claims:
-        printed = f"{escape(claim.item)}<br><small>“{escape(claim.quote)}”</small>"
+        quote = f"{escape(claim.item)}<br><small>“{escape(claim.quote)}”</small>"
         if claim.stated:
-            printed += f"<br><b>{escape(claim.stated)}</b>"
+            quote += f"<br><b>{escape(claim.stated)}</b>"
         cover = (
             "" if claim.coverage in ("", "all", "none") else f"<br><small>{claim.coverage}</small>"
         )
-        measured = escape(_short(claim)) or "–"
+        number = escape(_short(claim)) or "–"
         cells = (
-            escape(claim.place), printed, measured,
+            escape(claim.place), quote, number,
             f"{mark_html(claim.answer)} {escape(str(claim.answer))}{cover}", escape(claim.reason),
         )  # fmt: skip
-        mark = ' class="dp-here" aria-current="true"' if claim.key == opened else ""
+        mark = ' class="dp-here" aria-current="true"' if claim.key == key else ""
         rows.append(f"<tr{mark}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     head = "".join(f"<th>{name}</th>" for name in heads)
     return (
@@ -179,8 +179,8 @@ _LONG = 180
 
 
 def _short(claim: Claim) -> str:
-    """Return what was measured with the number of draws, or its beginning where it is long."""
-    # said where all lines have as many; else no one number is true
+    """Return the measured text, shortened if long, with the number of simulated releases."""
+    # Add the number of releases only if all lines share it, because it would otherwise be wrong.
     draws = {line.mean.draws for line in claim.lines if line.mean and line.mean.draws > 1}
     text = claim.measured if len(claim.measured) <= _LONG else claim.measured[:_LONG] + "…"
     return f"{text} · {max(draws):,} draws" if len(draws) == 1 and text else text
@@ -192,11 +192,11 @@ Row = tuple[str, Stated, Mean]
 
 
 def exhibit_place(place: str, claims: Sequence[Claim]) -> str:
-    """Return where rows stand, and what the numbers of a table are if all are of one kind."""
+    """Return an experiment's place, with the quantity if all numbers of a table share it."""
     kinds = {claim.item.partition(" of ")[0] for claim in claims if exhibit_rows([claim])}
-    # elsewhere each is a statement of its own
-    named = place.startswith("Table") and len(kinds) == 1
-    return f"{place}, {kinds.pop()}" if named else place
+    # Only numbers of a table share a quantity. In a text, each number is a claim of its own.
+    is_table = place.startswith("Table") and len(kinds) == 1
+    return f"{place}, {kinds.pop()}" if is_table else place
 
 
 def exhibit_rows(claims: Sequence[Claim]) -> list[Row]:
@@ -210,64 +210,61 @@ def exhibit_rows(claims: Sequence[Claim]) -> list[Row]:
 
 
 def _row_name(item: str) -> str:
-    """Return the name of a row: what stands before "of" is that of the table."""
+    """Return a row's name: the words after "of", because the words before "of" name the table."""
     name = item.partition(" of ")[2].partition(", over")[0] or item
     name = name.removeprefix("the ").removeprefix("a ")
     return name[0].upper() + name[1:]
 
 
 def table_figure(rows: Sequence[Row]) -> go.Figure:
-    """Draw a table of the paper as one chart: from what is printed to what we measure.
+    """Draw a table of the paper as one chart with printed and measured numbers.
 
     Parameters
     ----------
     rows : sequence of (str, Stated, Mean)
-        Drawn by what we measure, the least on top.
+        Table rows, which the chart sorts by the measured number, with the least on top.
     """
     rows = sorted(rows, key=lambda row: row[2].value)
     names = [
-        f"{wrapped(name, 26)}<br>{numeral(stated.value, 3)} → {numeral(mean.value, 3)}"
-        for name, stated, mean in rows
+        f"{wrapped(name, 26)}<br>{numeral(cell.value, 3)} → {numeral(mean.value, 3)}"
+        for name, cell, mean in rows
     ]
-    printed = [(stated.value, stated.error) for _, stated, _ in rows]
-    measured = [(mean.value, mean.half) for _, _, mean in rows]
+    paper_values = [(cell.value, cell.error) for _, cell, _ in rows]
+    means = [(mean.value, mean.half) for _, _, mean in rows]
     figure = go.Figure()
     for words, symbol, numbers in (
-        ("printed, with its errors", "circle-open", printed),
-        ("measured, with its 95 %", "circle", measured),
+        ("printed, with error bars", "circle-open", paper_values),
+        ("measured, with 95 % interval", "circle", means),
     ):
         values, errors = zip(*numbers, strict=True)
         figure.add_trace(
             scatter(
-                x=values, y=list(range(len(rows))), mode="markers", name=words,
+                x=values, y=list(range(len(rows))), mode="markers", name=words, cliponaxis=False,
                 error_x={"type": "data", "array": errors, "thickness": 1.5, "width": 0},
                 marker={"symbol": symbol, "size": 10, "color": GREY, "line": {"width": 2}},
                 hovertext=told("{}", (values, 3)), hovertemplate="%{hovertext}",
             )
         )  # fmt: skip
-    for place, ((first, _), (last, _)) in enumerate(zip(printed, measured, strict=True)):
+    for place, ((first, _), (last, _)) in enumerate(zip(paper_values, means, strict=True)):
         figure.add_shape(
             type="line", x0=first, x1=last, y0=place, y1=place, line={"color": GREY, "width": 3},
             opacity=0.5, layer="below",
         )  # fmt: skip
-    # from 0, so that lengths compare as the numbers do
+    # Start the axis at 0, so that lengths of bars are proportional to the numbers.
     figure.update_xaxes(rangemode="tozero", automargin=True)
     figure.update_yaxes(
         tickvals=list(range(len(rows))), ticktext=names, autorange="reversed", automargin=True
     )
     lines = sum(name.count("<br>") + 1 for name in names)
-    return figure.update_layout(
-        overwrite=True, height=110 + 24 * lines, margin={"l": 10, "r": 10, "t": 10, "b": 10},
-        legend=BELOW,
-    )  # fmt: skip
+    return figure.update_layout(frame(110 + 24 * lines, top=10, legend=BELOW), overwrite=True)
 
 
 # --- charts of one experiment -----------------------------------------------------------------
 
 
 def chart_panels(points: pd.DataFrame, chart: Chart) -> list[str]:
-    """Return the panels of a chart that have points, in the order measured."""
-    return list(dict.fromkeys(_drawn(points, chart)["panel"]))
+    """Return the panels of a chart that have points, in the order of measurement."""
+    return list(dict.fromkeys(_points_of(points, chart)["panel"]))
 
 
 def chart_figure(
@@ -276,7 +273,7 @@ def chart_figure(
     panels: Sequence[str] | None = None,
     frames: Sequence[PrintedFrame] = (),
 ) -> go.Figure:
-    """Draw one quantity along x, a panel per data set, with the interval of each mean.
+    """Draw one quantity against x, with one panel per data set and the interval of each mean.
 
     Parameters
     ----------
@@ -284,20 +281,21 @@ def chart_figure(
         `dpviz.papers.measurements.Measurements.table`.
     chart : Chart
     panels : sequence of str, optional
-        Default `chart_panels`.
+        Panels to draw; by default `chart_panels`.
     frames : sequence of PrintedFrame
-        Instead of panels: what the paper prints, in its order. Its curves are not in its text, but
-        the marks of its axes are; a frame whose data is absent is empty and says so.
+        Printed frames, used instead of panels, in the paper's order. The frames hold axis marks but
+        no curves, because the paper's text has only the marks. A frame without data is empty and
+        says so.
     """
-    wanted = _drawn(points, chart)
-    printed = {frame.panel: frame for frame in frames}
-    panels = [*printed] or (chart_panels(points, chart) if panels is None else panels)
+    lines = _points_of(points, chart)
+    frames_by_panel = {frame.panel: frame for frame in frames}
+    panels = [*frames_by_panel] or (chart_panels(points, chart) if panels is None else panels)
     wide = max(1, min(_COLUMNS, len(panels)))
     rows = max(1, math.ceil(len(panels) / wide))
-    many = len(panels) > 1  # a grid of one takes ten times as long as the figure
-    there = set(wanted["panel"])
+    many = len(panels) > 1  # For one panel, a grid takes ten times as long as a plain figure.
+    there = set(lines["panel"])
     titles = [
-        panel if panel in there or not frames else f"{panel}: data absent" for panel in panels
+        panel if panel in there or not frames else f"{panel}: no data available" for panel in panels
     ]
     figure = (
         make_subplots(
@@ -310,57 +308,52 @@ def chart_figure(
         if many
         else go.Figure(layout={"annotations": [_TITLE | {"text": title} for title in titles]})
     )
-    # A chart that compares no mechanisms, but settings or formulas, has the labels' colours.
+    # If lines are settings or formulas instead of mechanisms, use the colours of labels.
     plain = [colour_of_key(series.key) == GREY for series in chart.series]
     colours = [
         LABEL_COLOURS[number % len(LABEL_COLOURS)] if all(plain) else colour_of_key(series.key)
         for number, series in enumerate(chart.series)
     ]
-    # Marker and dash tell those of one colour apart.
+    # Marker and dash distinguish lines of the same colour.
     places = [
         number if all(plain) else colours[:number].count(colour)
         for number, colour in enumerate(colours)
     ]
-    named: set[str] = set()
+    names: set[str] = set()
     for place, panel in enumerate(panels):
-        here = wanted[wanted["panel"] == panel]
+        here = lines[lines["panel"] == panel]
         cell = {"row": place // wide + 1, "col": place % wide + 1} if many else {}
         for series, colour, among in zip(chart.series, colours, places, strict=True):
             line = here[here["series"] == series.name].sort_values("x")
             if not line.empty:
                 figure.add_trace(
-                    _curve(line, series.name, (colour, among), series.name not in named), **cell
+                    _curve(line, series.name, (colour, among), series.name not in names), **cell
                 )
-                named.add(series.name)
-        limits = wanted if chart.share_y else here
+                names.add(series.name)
+        limits = lines if chart.share_y else here
         bars = pd.concat([limits["mean"], limits["mean_low"], limits["mean_high"]]).dropna()
-        # a column of its own axis titles costs width: the first of each row says it for all
+        # Axis titles take width, so only the first panel of each row has one.
         title = "" if place % wide else chart.y_label
-        marks = printed.get(panel, PrintedFrame(panel))
+        marks = frames_by_panel.get(panel, PrintedFrame(panel))
         if here.empty:
             figure.add_trace(scatter(x=[None], y=[None], showlegend=False), **cell)
         x_title = "" if frames and place < len(panels) - wide else chart.x_label
         figure.update_xaxes(**_axis(x_title, here["x"], chart.log_x, marks.x), **cell)
         figure.update_yaxes(**_axis(title, bars, chart.log_y, marks.y, chart.share_y), **cell)
     high = _PANEL_HEIGHT if not frames else _FRAME_HEIGHT
-    figure.update_layout(
-        overwrite=True,
-        height=high * rows + 110,
-        margin={"l": 10, "r": 10, "t": 40, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -75 / (high * rows), "x": 0},
-        hovermode="closest",
-    )
-    return figure
+    legend = {"orientation": "h", "yanchor": "top", "y": -75 / (high * rows), "x": 0}
+    layout = frame(high * rows + 110, legend=legend, hovermode="closest")
+    return figure.update_layout(layout, overwrite=True)
 
 
-# As `make_subplots` writes it.
+# Place the panel title where Plotly's `make_subplots` places titles.
 _TITLE = {
     "x": 0.5, "y": 1.0, "xref": "paper", "yref": "paper", "xanchor": "center", "yanchor": "bottom",
     "showarrow": False, "font": {"size": 16},
 }  # fmt: skip
 
 
-def _drawn(points: pd.DataFrame, chart: Chart) -> pd.DataFrame:
+def _points_of(points: pd.DataFrame, chart: Chart) -> pd.DataFrame:
     return points[(points["quantity"] == chart.quantity) & points["x"].notna()]
 
 
@@ -395,7 +388,7 @@ def _curve(line: pd.DataFrame, name: str, look: tuple[str, int], legend: bool) -
 def _axis(
     title: str, values: pd.Series, log: bool, marks: Sequence[float], fixed: bool = False
 ) -> dict[str, Any]:
-    """Return the kind, limits and ticks of an axis that shows these values and printed marks."""
+    """Return kind, limits and ticks of an axis that shows the given values and printed marks."""
     if marks:
         ends = [*marks, *values]
         room = 0.04 * (max(ends) - min(ends))
@@ -403,10 +396,10 @@ def _axis(
             "title": title, "type": "linear", "range": [min(ends) - room, max(ends) + room],
             "tickvals": marks, "ticktext": [numeral(mark) for mark in marks],
         }  # fmt: skip
-    shown = values[values > 0] if log else values
-    if shown.empty:
+    visible = values[values > 0] if log else values
+    if visible.empty:
         return {"title": title, "type": "linear"}
-    low, high = float(shown.min()), float(shown.max())
+    low, high = float(visible.min()), float(visible.max())
     if not log:
         room = 0.05 * (high - low)
         plain = {"title": title, "type": "linear"}
@@ -417,20 +410,19 @@ def _axis(
 
 
 def write_report(reproduction: Findings, folder: Path) -> list[Path]:
-    """Write the report, the lines, the measured points and the pictures of an experiment.
+    """Write the report, the lines, the measured points and the charts of an experiment.
 
     Parameters
     ----------
     reproduction : Findings
     folder : Path
-        Must exist.
+        Existing folder for the files.
 
     Returns
     -------
     list of Path
-        The files: ``KEY.md``, ``KEY-lines.csv``, ``KEY-points.csv`` and one
-        ``KEY-CHART.html`` for each picture, which needs the ``plotly.min.js``
-        beside it and no network.
+        The files: ``KEY.md``, ``KEY-lines.csv``, ``KEY-points.csv`` and one ``KEY-CHART.html`` for
+        each chart, which needs the ``plotly.min.js`` beside it and no network.
     """
     key = reproduction.experiment.key
     report = folder / f"{key}.md"
@@ -442,7 +434,7 @@ def write_report(reproduction: Findings, folder: Path) -> list[Path]:
             write_csv(table, aside)
     files = [report, lines, points]
     library = folder / "plotly.min.js"
-    if not library.is_file():  # else the first picture would write it, in place
+    if not library.is_file():  # Without this copy, the first chart would write the file itself.
         with atomic_write(library) as aside:
             aside.write_text(get_plotlyjs(), encoding="utf-8")
     for chart in drawn(reproduction):

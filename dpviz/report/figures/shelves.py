@@ -1,4 +1,4 @@
-"""Three shelves of promises: those that hold, those that spend less, and the broken ones."""
+"""Claims in three groups: holding, using less budget than claimed, and broken."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from dpviz.core.release import Verdict
 from dpviz.report.figures.theme import colour_of_key
 
 ROW = Mapping[str, Any]
-_PIXELS = 1100  # a line of spending, for names that must not lie on each other
+_PIXELS = 1100  # This is the pixel width of the line on which names must not overlap.
 _LETTER = 8.3
-_LEVELS = 4  # two above the line, two below
+_LEVELS = 4  # Names have four levels: two above the line, two below it.
 
 
 def shelves_html(claims: pd.DataFrame, pictures: Mapping[str, str], opens: Opens) -> str:
-    """Return the shelves; a click on an item opens its evidence below the shelf.
+    """Return the groups as HTML; a click on an item opens its evidence below its group.
 
     Parameters
     ----------
     claims : DataFrame
         `dpviz.auditing.table.claims_now`.
     pictures : mapping of str to str
-        SVG of what breaks a claim, by mechanism; the others show what is promised and spent.
+        SVG of how a claim breaks, by mechanism; other broken claims show promised and actual loss.
     opens : mapping of str to sequence of (str, dict)
-        By mechanism, what its evidence leads to: words, and what the button tells the page.
+        Buttons below the evidence, by mechanism: text, and the data that a click sends to the page.
     """
     rows: list[ROW] = [
         dict(zip(claims.columns, row, strict=True)) for row in claims.itertuples(index=False)
@@ -42,30 +42,32 @@ def shelves_html(claims: pd.DataFrame, pictures: Mapping[str, str], opens: Opens
         "spend less": lambda v: v is Verdict.LOOSE,
         "broken": lambda v: v.fails,
     }
-    known = [(row, Verdict(row["verdict"])) for row in rows if row["verdict"]]
-    found = {name: [row for row, verdict in known if kind(verdict)] for name, kind in kinds.items()}
-    verdicts = {verdict for _, verdict in known}
-    drawn = [
-        _shelf("hold", "", [_chip(row) for row in found["hold"]], found["hold"], opens),
+    pairs = [(row, Verdict(row["verdict"])) for row in rows if row["verdict"]]
+    by_kind = {
+        name: [row for row, verdict in pairs if kind(verdict)] for name, kind in kinds.items()
+    }
+    verdicts = {verdict for _, verdict in pairs}
+    parts = [
+        _shelf("hold", "", [_chip(row) for row in by_kind["hold"]], by_kind["hold"], opens),
         _shelf(
             "spend less",
-            "noise for nothing",
-            _line(found["spend less"]),
-            found["spend less"],
+            "more noise than needed",
+            _line(by_kind["spend less"]),
+            by_kind["spend less"],
             opens,
         ),
         _shelf(
             "broken",
-            "or not proved here" if Verdict.UNPROVEN in verdicts else "one picture each",
-            [_card(row, pictures) for row in found["broken"]],
-            found["broken"],
+            "or are not proved" if Verdict.UNPROVEN in verdicts else "one chart each",
+            [_card(row, pictures) for row in by_kind["broken"]],
+            by_kind["broken"],
             opens,
         ),
     ]
-    rest = [row for row in rows if not any(row in shelf for shelf in found.values())]
+    rest = [row for row in rows if not any(row in shelf for shelf in by_kind.values())]
     if rest:
-        drawn.append(_shelf("not judged", "", [_chip(row) for row in rest], rest, opens))
-    return f'<div class="dp-shelves">{"".join(drawn)}</div>'
+        parts.append(_shelf("not judged", "", [_chip(row) for row in rest], rest, opens))
+    return f'<div class="dp-shelves">{"".join(parts)}</div>'
 
 
 Opens = Mapping[str, Sequence[tuple[str, Mapping[str, str]]]]
@@ -104,65 +106,64 @@ def _chip(row: ROW) -> str:
 
 
 def _evidence(row: ROW, opens: Sequence[tuple[str, Mapping[str, str]]]) -> str:
-    """Return what stands below a shelf once an item of it is opened."""
+    """Return the evidence that a click on an item opens below its group."""
     key = escape(row["key"])
     buttons = "".join(
         "<button type='button' class='dp-go' "
-        + " ".join(f'data-{name}="{escape(value)}"' for name, value in told.items())
+        + " ".join(f'data-{name}="{escape(value)}"' for name, value in data.items())
         + f">{escape(words)}</button>"
-        for words, told in opens
+        for words, data in opens
     )
     return (
-        f'<div class="dp-evidence" id="claim-{key}" hidden>'
-        f"<p><b>{escape(row['mechanism'])}</b> · {escape(row['status'])} · {_account(row)}</p>"
-        f"<p>{escape(row['evidence'])}</p>"
-        f'<div class="dp-copy"><pre><code>{escape(row["command"])}</code></pre>'
-        '<button type="button" aria-live="polite">copy</button></div>'
-        f"<p>{buttons}</p></div>"
+        f'<div class="dp-evidence" id="claim-{key}" '
+        f"hidden><p><b>{escape(row['mechanism'])}</b> · {escape(row['status'])} · "
+        f"{_account(row)}</p><p>{escape(row['evidence'])}</p><div "
+        f'class="dp-copy"><pre><code>{escape(row["command"])}</code></pre><button '
+        f'type="button" aria-live="polite">copy</button></div><p>{buttons}</p></div>'
     )
 
 
 def _account(row: ROW) -> str:
-    """Return what is promised and what is spent."""
+    """Return the promised and the actual privacy loss."""
     if _none(row["claimed_epsilon"]):
         return "promises nothing"
-    promised = f"ε {numeral(row['claimed_epsilon'], 3)}"
+    promise = f"ε {numeral(row['claimed_epsilon'], 3)}"
     if row["claimed_delta"]:
-        promised += f", δ {numeral(row['claimed_delta'], 2)}"
+        promise += f", δ {numeral(row['claimed_delta'], 2)}"
     if not row["verdict"]:
-        return f"promises {promised}"
+        return f"promises {promise}"
     if _none(row["spent_epsilon"]):
-        return f"promises {promised}; no epsilon describes what it spends"
-    return f"promises {promised}; spends ε {_spent(row)}"
+        return f"promises {promise}; no finite epsilon bounds the privacy loss"
+    return f"promises {promise}; actual privacy loss ε {_loss_text(row)}"
 
 
 def _none(value: float | None) -> bool:
     return value is None or math.isnan(value)
 
 
-def _spent(row: ROW) -> str:
+def _loss_text(row: ROW) -> str:
     kind = Kind.MEASUREMENT if row["exact"] else Kind.UPPER_BOUND
     return Quantity(row["spent_epsilon"], kind).brief
 
 
-# Real spending ---------------------------------------------------------------------
+# Line of actual privacy losses -----------------------------------------------------
 
 
 def _line(rows: Sequence[ROW]) -> list[str]:
-    """Return a logarithmic line of what is really spent, up to what is promised."""
+    """Return a logarithmic line of actual privacy losses, up to the promised loss."""
     if not rows:
         return []
-    promised = float(rows[0]["claimed_epsilon"])
+    promise = float(rows[0]["claimed_epsilon"])
     some = sorted(
         (row for row in rows if row["spent_epsilon"] > 0), key=lambda row: row["spent_epsilon"]
     )
-    low = math.log10(some[0]["spent_epsilon"]) - 0.5 if some else math.log10(promised) - 1
-    width = max(math.log10(promised) - low, 1e-9)
+    low = math.log10(some[0]["spent_epsilon"]) - 0.5 if some else math.log10(promise) - 1
+    width = max(math.log10(promise) - low, 1e-9)
     nothing = [row for row in rows if row["spent_epsilon"] == 0]
-    # more than there are places for at one end of the line stand above it
+    # If too many mechanisms have privacy loss 0, list their names above the line.
     crowd = nothing if len(nothing) > _LEVELS else []
     chips = [
-        _button(row, "dp-chip", f"{escape(row['mechanism'])}<small>spends 0</small>")
+        _button(row, "dp-chip", f"{escape(row['mechanism'])}<small>privacy loss 0</small>")
         for row in crowd
     ]
     pins = [(row, 0.0) for row in nothing if not crowd]
@@ -171,23 +172,23 @@ def _line(rows: Sequence[ROW]) -> list[str]:
         for row in some
     ]
     ends = [-math.inf] * _LEVELS
-    drawn = [f'<span class="dp-promised"><b>{numeral(promised, 6)}</b> promised</span>']
+    parts = [f'<span class="dp-promised"><b>{numeral(promise, 6)}</b> promised</span>']
     for row, place in pins:
-        words = f"{row['mechanism']} {_spent(row)}"
+        words = f"{row['mechanism']} {_loss_text(row)}"
         size = _LETTER * len(words)
-        # a name stands to the left of its dot as far as the dot is to the right
+        # Shift each name to the left in proportion to the position of its dot on the line.
         start = place * (_PIXELS - size)
         level = next((at for at in range(_LEVELS) if ends[at] + 12 < start), _LEVELS - 1)
         ends[level] = max(start, ends[level]) + size
-        inside = f"<i></i><b>{escape(row['mechanism'])}</b> {_spent(row)}"
+        inside = f"<i></i><b>{escape(row['mechanism'])}</b> {_loss_text(row)}"
         pin = _button(row, "dp-pin", inside)
-        drawn.append(
+        parts.append(
             pin.replace('style="', f'data-level="{level}" style="--x: {decimals(place, 4)}; ')
         )
-    return [*chips, f'<div class="dp-line">{"".join(drawn)}</div>'] if pins else chips
+    return [*chips, f'<div class="dp-line">{"".join(parts)}</div>'] if pins else chips
 
 
-# What is broken --------------------------------------------------------------------
+# Mechanisms whose privacy claims fail --------------------------------------------------
 
 
 def _card(row: ROW, pictures: Mapping[str, str]) -> str:
@@ -216,48 +217,48 @@ def _text(x: float, y: float, words: str, css: str = "", anchor: str = "middle")
 
 
 def spending_picture(row: ROW) -> str:
-    """Return a bar of what is promised beside one of what is spent; dashed, it is a bound."""
-    promised, spent = float(row["claimed_epsilon"]), row["spent_epsilon"]
-    if _none(spent):
-        told, tall, first, css = "no epsilon", 130.0, 40.0, "bound"
+    """Return bars of the promised and the actual privacy loss; a dashed bar is a bound."""
+    promise, loss = float(row["claimed_epsilon"]), row["spent_epsilon"]
+    if _none(loss):
+        text, tall, first, css = "no epsilon", 130.0, 40.0, "bound"
     else:
-        most = max(spent, promised)
-        told, tall, first = _spent(row), 130 * spent / most, 130 * promised / most
+        most = max(loss, promise)
+        text, tall, first = _loss_text(row), 130 * loss / most, 130 * promise / most
         css = "over" if row["exact"] else "bound"
-    words = f"{numeral(promised, 3)} promised, {told} spent"
+    words = f"{numeral(promise, 3)} promised, {text} actual"
     inside = [
         _bar(30, first, "told"),
         _bar(150, tall, css),
         '<path d="M10 165H250" class="axis"/>',
         f'<path d="M140 {165 - first:.1f}H230" class="edge"/>',
-        _text(65, 159 - first, f"{numeral(promised, 3)} promised"),
-        _text(185, 157 - tall, told, "bad big"),
+        _text(65, 159 - first, f"{numeral(promise, 3)} promised"),
+        _text(185, 157 - tall, text, "bad big"),
     ]
-    delta, claimed = row["true_delta"], row["claimed_delta"]
-    if not _none(delta) and delta > claimed:
-        words += f"; delta {numeral(delta, 2)}, promised {numeral(claimed, 2)}"
-        inside.append(_text(130, 184, f"δ {numeral(delta, 2)}, promised {numeral(claimed, 2)}"))
+    delta, limit = row["true_delta"], row["claimed_delta"]
+    if not _none(delta) and delta > limit:
+        words += f"; delta {numeral(delta, 2)}, promised {numeral(limit, 2)}"
+        inside.append(_text(130, 184, f"δ {numeral(delta, 2)}, promised {numeral(limit, 2)}"))
     return _picture(inside, words)
 
 
 def cone_picture(table: pd.DataFrame, share: float) -> str:
-    """Return releases without her, and which of them no release with her can be.
+    """Return releases without her, with marks on releases that are impossible with her.
 
     Parameters
     ----------
     table : DataFrame
-        `dpviz.auditing.exhibits.CONE_COLUMNS`; the first mechanism's are drawn.
+        Table with `dpviz.auditing.exhibits.CONE_COLUMNS`; only the first mechanism is drawn.
     share : float
-        Of the impossible ones, exactly.
+        Exact share of impossible releases.
     """
     mine = table[(table["mechanism"] == table["mechanism"].iloc[0]) & (table["table"] == WITHOUT)]
     least = (mine["half_trace"] - mine["radius"]).to_numpy()
     most = (mine["half_trace"] + mine["radius"]).to_numpy()
     x = np.sign(least) * np.sqrt(np.abs(least))
     y = np.sign(most) * np.sqrt(np.abs(most))
-    left, right = min(float(x.min()), -0.4), max(float(x.max()), 0.4)
+    start, end = min(float(x.min()), -0.4), max(float(x.max()), 0.4)
     low, high = float(y.min()), max(float(y.max()), float(y.min()) + 0.1)
-    across = [12 + 236 * (value - left) / (right - left) for value in (*x, 0.0)]
+    across = [12 + 236 * (value - start) / (end - start) for value in (*x, 0.0)]
     up = [150 - 118 * (value - low) / (high - low) for value in y]
     edge, outside = across[-1], mine["outside"].to_numpy()
     inside = [
@@ -284,7 +285,7 @@ def cone_picture(table: pd.DataFrame, share: float) -> str:
 
 
 def turn_picture(table: pd.DataFrame) -> str:
-    """Return the direction that is published with one row and without.
+    """Return the published directions with and without one row.
 
     Parameters
     ----------
@@ -311,6 +312,6 @@ def turn_picture(table: pd.DataFrame) -> str:
     inside += [
         '<path d="M90 160A50 50 0 0 0 40 110" class="turn"/>',
         _text(100, 118, f"{decimals(turn, 0)}°", "bad big", "start"),
-        _text(10, 184, f"{draws} draws, all alike: no noise", "", "start"),
+        _text(10, 184, f"{draws} releases are identical: no noise", "", "start"),
     ]
-    return _picture(inside, f"One row turns what is published by {decimals(turn, 0)} degrees")
+    return _picture(inside, f"One row turns the published direction by {decimals(turn, 0)} degrees")

@@ -12,6 +12,7 @@ from plotly.subplots import make_subplots
 
 from dpviz.core.metrics import Metric
 from dpviz.core.number_text import percent
+from dpviz.report.figures.axes import frame
 from dpviz.report.figures.theme import (
     TRUE_COLOUR,
     Panel,
@@ -25,9 +26,9 @@ from dpviz.report.tables.board import linear_up_to
 from dpviz.report.tables.projection import LABEL_COLOURS
 from dpviz.simulation.picture.scree import TWO_SIDED, Scree
 
-_ACROSS = 3  # panels in a row
-_TALL = 250  # pixels of one row of panels
-_MOST_TRUE = 20.0  # largest true eigenvalues that an axis reaches: beyond, a line leaves its panel
+_ACROSS = 3  # A row holds at most this many panels.
+_TALL = 250  # One row of panels is this many pixels high.
+_MOST_TRUE = 20.0  # The axis ends at this many times the largest true eigenvalue.
 
 
 def _grid(titles: Sequence[str], *, square: bool = False) -> tuple[go.Figure, int]:
@@ -38,12 +39,9 @@ def _grid(titles: Sequence[str], *, square: bool = False) -> tuple[go.Figure, in
         shared_xaxes="all", shared_yaxes="all",
         horizontal_spacing=0.04, vertical_spacing=0.26 / down if down > 1 else 0,
     )  # fmt: skip
-    figure.update_layout(
-        overwrite=True,
-        height=(_TALL + 60 * square) * down + 90,
-        margin={"l": 50, "r": 10, "t": 70, "b": 40},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.12 / down - 0.04, "x": 0},
-    )
+    legend = {"orientation": "h", "yanchor": "top", "y": -0.12 / down - 0.04, "x": 0}
+    height = (_TALL + 60 * square) * down + 90
+    figure.update_layout(frame(height, left=50, top=70, bottom=40, legend=legend), overwrite=True)
     figure.update_annotations(font_size=12)
     return figure, across
 
@@ -53,7 +51,7 @@ def _place(number: int, across: int) -> dict[str, int]:
 
 
 def _titles(panels: Sequence[Panel]) -> list[str]:
-    # Two lines and narrow: on a phone three panels stand side by side.
+    # Break titles into short lines, because a phone shows three panels side by side.
     words = [(panel.label, panel.status) for panel in panels]
     return ["<br>".join(wrapped(text, 20) for text in pair if text) for pair in words]
 
@@ -64,23 +62,23 @@ def spectra(
     edges: Mapping[str, tuple[float, float]],
     thresholds: Mapping[str, float],
 ) -> go.Figure:
-    """Draw noisy eigenvalues, median and range, against the true ones.
+    """Draw noisy eigenvalues, as median and range, against the true eigenvalues.
 
     Parameters
     ----------
     table : DataFrame
-        `dpviz.report.tables.comparison.SPECTRUM_COLUMNS`; eigenvalues in squared row bounds.
+        Table with `dpviz.report.tables.comparison.SPECTRUM_COLUMNS`, in squared row-norm bounds.
     panels : sequence of Panel
     edges : mapping of str to (float, float)
-        Lower and upper limit of the noise's own spectrum, by variant, where it is known.
+        Lower and upper limit of the noise's own spectrum, by variant, if known.
     thresholds : mapping of str to float
-        Variance below which the noise hides a lone component, likewise.
+        Variance below which noise hides a single component, by variant.
 
     Returns
     -------
     Figure
-        One panel per variant, on a symmetric logarithmic axis: linear up to the median of the
-        positive true eigenvalues.
+        One panel per variant, on a symmetric logarithmic axis, which is linear up to the median of
+        the positive true eigenvalues.
     """
     figure, across = _grid(_titles(panels))
     true = table["true"].to_numpy(dtype=float)
@@ -90,7 +88,7 @@ def spectra(
     high = min(max(float(table["high"].max()), float(positive.max())), most)
     low = max(min(float(table["low"].min()), 0.0), -most)
 
-    named: set[str] = set()
+    names: set[str] = set()
     for number, panel in enumerate(panels):
         part, place = table[table["mechanism"] == panel.key], _place(number, across)
         for trace in _eigenvalues(part, panel, axis, first=number == 0):
@@ -100,8 +98,8 @@ def spectra(
         for name, level, dash in levels:
             if level is None or level > most:
                 continue
-            new = name not in named
-            named.add(name)
+            new = name not in names
+            names.add(name)
             figure.add_trace(
                 go.Scatter(
                     x=[0.5, len(part) + 0.5], y=[axis.forward(level)] * 2, mode="lines",
@@ -120,7 +118,7 @@ def spectra(
 
 
 def _eigenvalues(part: pd.DataFrame, panel: Panel, axis: SymmetricLog, *, first: bool) -> list[Any]:
-    """Return the true values, the range of the draws and their median of one variant."""
+    """Return one variant's true values, and the range and median of its simulated releases."""
 
     def at(values: pd.Series) -> list[float]:
         return [axis.forward(float(value)) for value in values]
@@ -132,11 +130,11 @@ def _eigenvalues(part: pd.DataFrame, panel: Panel, axis: SymmetricLog, *, first:
         hovertext=told("{}", (part["true"], 3)),
         hovertemplate="component %{x}: %{hovertext}<extra>true</extra>",
     )  # fmt: skip
-    drawn = go.Scatter(
+    band = go.Scatter(
         x=[*part["component"], *part["component"][::-1]],
         y=[*at(part["high"]), *at(part["low"][::-1])], fill="toself",
         fillcolor=faded(panel.colour, 0.25), line_width=0, hoverinfo="skip",
-        name="range of the draws", legendgroup="range", showlegend=first,
+        name="range of the simulated releases", legendgroup="range", showlegend=first,
     )  # fmt: skip
     median = go.Scatter(
         x=part["component"], y=at(part["median"]), mode="lines",
@@ -144,9 +142,9 @@ def _eigenvalues(part: pd.DataFrame, panel: Panel, axis: SymmetricLog, *, first:
         name="released, median", legendgroup="released", showlegend=first,
         hovertext=told("{}", (part["median"], 3)),
         hovertemplate="component %{x}: %{hovertext}<extra>"
-        + ("released" if released else "captured, not released") + "</extra>",
+        + ("released" if released else "captured variance, not released") + "</extra>",
     )  # fmt: skip
-    return [true, drawn, median]
+    return [true, band, median]
 
 
 def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go.Figure:
@@ -163,32 +161,42 @@ def measures(table: pd.DataFrame, panels: Sequence[Panel], metric: Metric) -> go
     for panel in panels:
         part = table[table["mechanism"] == panel.key]
         figure.add_trace(
-            go.Scatter(
-                x=part["mean"], y=[wrapped(panel.label)] * len(part), mode="markers",
-                marker={"color": panel.colour, "symbol": panel.marker, "size": 11},
-                error_x={
-                    "type": "data", "symmetric": False, "array": part["high"] - part["mean"],
-                    "arrayminus": part["mean"] - part["low"],
-                },
-                name=panel.label, showlegend=False,
+            _inside(
+                panel, part["mean"], part["low"], part["high"], panel.colour, panel.marker,
                 hovertext=told("mean {}", (part["mean"], 4)),
                 hovertemplate="%{hovertext}<extra>" + f"{panel.label}: {panel.status}</extra>",
             )
         )  # fmt: skip
     unit = f", {metric.unit}" if metric.unit else ""
     figure.update_xaxes(
-        title=f"{metric.label}{unit}: mean and 95 % of the draws", rangemode="tozero"
+        title=f"{metric.label}{unit}: mean and 95 % of the simulated releases", rangemode="tozero"
     )
-    return _listed(figure, len(panels))
+    return _set_height(figure, len(panels))
+
+
+def _inside(
+    panel: Panel, middle: pd.Series, low: pd.Series, high: pd.Series, colour: str, symbol: str,
+    **under: Any,
+) -> go.Scatter:  # fmt: skip
+    """Return one variant's point with its range, and hover text."""
+    return go.Scatter(
+        x=middle, y=[wrapped(panel.label)] * len(middle), mode="markers",
+        marker={"color": colour, "symbol": symbol, "size": 11},
+        error_x={
+            "type": "data", "symmetric": False, "array": (high - middle).fillna(0.0),
+            "arrayminus": (middle - low).fillna(0.0),
+        },
+        name=panel.label, showlegend=False, **under,
+    )  # fmt: skip
 
 
 def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> go.Figure:
-    """Draw each answer as a point inside the interval that holds it, on a log axis.
+    """Draw each answer as a point in the interval that contains it, on a log axis.
 
     Parameters
     ----------
     table : DataFrame
-        `dpviz.studies.least.Needed`. Answers that do not count are grey crosses;
+        Answers of `dpviz.studies.least.Needed`. Answers that are not ranked are grey crosses;
         mechanisms without an answer have a line but no point.
     panels : sequence of Panel
     what : {"epsilon", "n"}
@@ -199,51 +207,41 @@ def targets_figure(table: pd.DataFrame, panels: Sequence[Panel], what: str) -> g
         counts = bool(part["counts"].all())
         middle = part["least"].astype(float)
         low, high = part["low"].astype(float), part["high"].astype(float)
+        look = (panel.colour, "circle") if counts else (TRUE_COLOUR, "x")
         figure.add_trace(
-            go.Scatter(
-                x=middle, y=[wrapped(panel.label)] * len(part), mode="markers", showlegend=False,
-                marker={
-                    "color": panel.colour if counts else TRUE_COLOUR,
-                    "symbol": "circle" if counts else "x", "size": 11,
-                },
-                error_x={
-                    "type": "data", "symmetric": False, "array": (high - middle).fillna(0.0),
-                    "arrayminus": (middle - low).fillna(0.0),
-                },
-                name=panel.label, customdata=part["status"],
-                hovertext=told("{}", (middle, 3)),
+            _inside(
+                panel, middle, low, high, *look,
+                customdata=part["status"], hovertext=told("{}", (middle, 3)),
                 hovertemplate="%{hovertext}: %{customdata}<extra>" + panel.label + "</extra>",
             )
         )  # fmt: skip
     words = "people" if what == "n" else "epsilon"
-    figure.update_xaxes(title=f"least {words}; grey cross: its claim does not count", type="log")
+    figure.update_xaxes(title=f"least {words}; grey cross: the claim does not count", type="log")
     figure.update_yaxes(
         type="category", categoryorder="array",
         categoryarray=[wrapped(panel.label) for panel in panels],
     )  # fmt: skip
-    return _listed(figure, len(panels))
+    return _set_height(figure, len(panels))
 
 
-def _listed(figure: go.Figure, count: int) -> go.Figure:
-    """Give a figure with one line per variant its height, the first variant on top."""
+def _set_height(figure: go.Figure, count: int) -> go.Figure:
+    """Set a figure's height to one line per variant, with the first variant on top."""
     figure.update_yaxes(autorange="reversed", automargin=True, tickfont={"size": 12})
-    return figure.update_layout(
-        overwrite=True, height=130 + 38 * max(count, 2), margin={"l": 10, "r": 10, "t": 40, "b": 10}
-    )
+    return figure.update_layout(frame(130 + 38 * max(count, 2)), overwrite=True)
 
 
-def screes(found: Mapping[str, Scree], panels: Sequence[Panel]) -> go.Figure:
-    """Draw the shares of the variance that are published, with bars of 95 %.
+def screes(by_key: Mapping[str, Scree], panels: Sequence[Panel]) -> go.Figure:
+    """Draw the published shares of the variance with 95 % bars.
 
     Parameters
     ----------
-    found : mapping of str to Scree
-        By variant; one whose variances noise hides has an empty panel.
+    by_key : mapping of str to Scree
+        Scree plots by variant; if noise hides the variances, the panel is empty.
     panels : sequence of Panel
     """
     figure, across = _grid(_titles(panels))
     for number, panel in enumerate(panels):
-        scree = found.get(panel.key)
+        scree = by_key.get(panel.key)
         if scree is None or not scree.clear:
             continue
         components = list(range(1, len(scree.shares) + 1))
@@ -272,19 +270,19 @@ def pictures(
     ribbon: str | None = None,
     exact: bool = True,
 ) -> go.Figure:
-    """Draw the 2-D picture of each variant after the exact one, all at one scale.
+    """Draw the 2-D projection of each variant after the exact projection, all with one scale.
 
     Parameters
     ----------
     table : DataFrame
-        `dpviz.report.tables.projection.PICTURE_COLUMNS`, the exact picture under the name "".
+        Table with `dpviz.report.tables.projection.PICTURE_COLUMNS`; the exact one is named "".
     panels : sequence of Panel
     strip : bool
-        Whether the height of a point only keeps it from the others.
+        Whether heights only keep points apart, because there is one component.
     ribbon : str, optional
-        What stands over the pictures, in exported images too.
+        Text above the plots, which exported images include.
     exact : bool
-        Whether the exact picture is there.
+        Whether to draw the exact projection.
     """
     figure, across = _grid(["exact"] * exact + _titles(panels), square=True)
     kinds = list(dict.fromkeys(table["label"]))

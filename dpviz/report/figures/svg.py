@@ -1,4 +1,4 @@
-"""Small marks as image elements, for pages strip SVG elements: dots of a hundred, thumbnails."""
+"""Small charts as image elements, because pages strip SVG elements: dots and thumbnails."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpviz.report.tables.projection import LABEL_COLOURS
 
 
 def source(svg: str) -> str:
-    """Return an SVG as the address of an image."""
+    """Return an SVG text as a data URL."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
@@ -21,7 +21,7 @@ IN_COLOUR = "#2a7fd0"
 
 
 def picture(svg: str, words: str, width: int, height: int | None = None) -> str:
-    """Return an SVG as an image element, which pages that strip SVG elements show too."""
+    """Return an SVG text as an image element, because some pages strip SVG elements."""
     return (
         f'<img src="{source(svg)}" width="{width}" height="{height or width}" '
         f'alt="{escape(words)}">'
@@ -29,16 +29,16 @@ def picture(svg: str, words: str, width: int, height: int | None = None) -> str:
 
 
 def hundred(count: int, words: str, size: int = 120) -> str:
-    """Return ten by ten circles, so many of them filled, as an image element.
+    """Return an image element with ten by ten circles, of which ``count`` are filled.
 
     Parameters
     ----------
     count : int
-        From 0 to 100.
+        Number of filled circles, from 0 to 100.
     words : str
-        What the picture says, for those who do not see it.
+        Alternative text of the image.
     size : int
-        Pixels of each side.
+        Side length in pixels.
     """
     cells = "".join(
         f'<circle cx="{5 + 10 * (index % 10)}" cy="{5 + 10 * (index // 10)}" r="3.6" '
@@ -54,10 +54,10 @@ def hundred(count: int, words: str, size: int = 120) -> str:
 
 
 def thumbnail(x: FloatArray, y: FloatArray, kinds: NDArray[np.intp]) -> str:
-    """Return points, coloured by their kind, as the address of a small image."""
+    """Return points, coloured by kind, as the data URL of a small image."""
     reach = max(float(np.abs(x).max(initial=0)), float(np.abs(y).max(initial=0))) or 1.0
     across, up = np.rint(28 + 26 * x / reach).astype(int), np.rint(20 - 18 * y / reach).astype(int)
-    drawn = "".join(
+    paths = "".join(
         f'<path d="{"".join(f"M{a} {b}h0" for a, b in zip(across[here], up[here], strict=True))}" '
         f'stroke="{LABEL_COLOURS[kind % len(LABEL_COLOURS)]}"/>'
         for kind in np.unique(kinds).tolist()
@@ -65,5 +65,5 @@ def thumbnail(x: FloatArray, y: FloatArray, kinds: NDArray[np.intp]) -> str:
     )
     return source(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 56 40" width="56" height="40" '
-        f'fill="none" stroke-width="2.4" stroke-linecap="round">{drawn}</svg>'
+        f'fill="none" stroke-width="2.4" stroke-linecap="round">{paths}</svg>'
     )

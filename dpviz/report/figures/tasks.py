@@ -1,4 +1,4 @@
-"""What can still be learned: a score against epsilon, with bands and floors."""
+"""Charts of learning from releases: a score against epsilon, with bands and floors."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dpviz.core.number_text import decimals, numeral, per_cent
+from dpviz.report.figures.axes import frame
 from dpviz.report.figures.theme import (
     BELOW,
     GREY,
@@ -30,10 +31,10 @@ from dpviz.report.figures.theme import (
 )
 from dpviz.simulation.tasks.learners import Score
 
-COMPARED = 8  # of more mechanisms the others are not drawn behind each
-_ACROSS = 2  # panels beside each other, on a phone too
+COMPARED = 8  # With more mechanisms, panels omit the mean lines of the other ones.
+_ACROSS = 2  # A row has two panels, even on a phone.
 _FLOOR_DASHES = ("dash", "dot", "longdashdot")
-_PANEL, _AROUND, _LEAST = 172, 84, 420  # pixels: of a row of panels, around all, of the whole
+_PANEL, _AROUND, _LEAST = 172, 84, 420  # Pixels: a row of panels, all margins, the least height.
 
 
 def task_figure(
@@ -44,40 +45,38 @@ def task_figure(
     epsilons: Sequence[float],
     now: float,
 ) -> go.Figure:
-    """Draw mean and band of a score for each variant in a panel of its own, all on one scale.
+    """Draw mean and band of a score, with a panel for each variant and one scale for all.
 
-    Behind each stand the floors and, thin, the means of the others.
+    Each panel also shows the floors and, as thin lines, the means of the other variants.
 
     Parameters
     ----------
     bands : DataFrame
-        `dpviz.simulation.tasks.TASK_BAND_COLUMNS`; floors have no epsilon.
+        Table with `dpviz.simulation.tasks.TASK_BAND_COLUMNS`; floors have no epsilon.
     panels : sequence of Panel
-        In the order of the panels.
+        Variants in drawing order.
     score : Score
     epsilons : sequence of float
-        The whole axis, also where nothing has been measured yet.
+        All values of the axis, including values that are not measured yet.
     now : float
-        Where the current setting stands.
+        The current epsilon.
     """
-    # Until something is measured of one its panel is there, so that none moves when it comes.
+    # Draw a panel even before its variant is measured, so that panels never move later.
     rows = max(1, math.ceil(len(panels) / _ACROSS))
     across = min(epsilons), max(epsilons)
     if across[0] == across[1]:
         across = across[0] / 2, across[1] * 2
-    # Put together as plain dictionaries: a figure that grows is checked anew at every step.
+    # Use plain dictionaries, because Plotly would check the whole figure at every addition.
     layout = deepcopy(_grid(rows, min(_ACROSS, max(1, len(panels)))))
     names = _names(layout, panels)
     _set_axes(layout, _range(bands, score), score, epsilons, across, rows)
     mark = _mark(now, len(panels)) if across[0] <= now <= across[1] else _NO_MARK
-    layout |= {
-        "height": max(_LEAST, _PANEL * rows + _AROUND),
-        "margin": {"l": 10, "r": 10, "t": 40, "b": 10},
+    layout |= frame(max(_LEAST, _PANEL * rows + _AROUND)) | {
         "legend": BELOW | {"traceorder": "normal"},
         "annotations": [*names, *mark["annotations"]],
         "shapes": mark["shapes"],
         "hovermode": "closest",
-        "meta": {"highlight": "group"},  # what pages/ui/highlight.js goes by
+        "meta": {"highlight": "group"},  # pages/ui/highlight.js reads this entry.
     }
     return go.Figure(_traces(bands, panels, score, across), layout)
 
@@ -89,7 +88,7 @@ _NO_MARK: dict[str, Any] = {"shapes": [], "annotations": []}
 
 @cache
 def _grid(rows: int, columns: int) -> dict[str, Any]:
-    """Return the axes of panels that share theirs."""
+    """Return the shared axes of a grid of panels."""
     figure = make_subplots(
         rows=rows,
         cols=columns,
@@ -105,14 +104,14 @@ def _grid(rows: int, columns: int) -> dict[str, Any]:
 def _traces(
     bands: pd.DataFrame, panels: Sequence[Panel], score: Score, across: _Ends
 ) -> list[_Trace]:
-    """Return of each panel the floors, the means of the others, and its own band."""
+    """Return the floors, the other variants' means and the own band of each panel."""
     parts = {
         panel.key: bands[bands["mechanism"] == panel.key].sort_values("epsilon") for panel in panels
     }
     floors = bands[bands["epsilon"].isna()]
     traces: list[_Trace] = []
     for number, panel in enumerate(panels or (None,)):
-        inside = _floors(floors, across, score, named=number == 0)
+        inside = _floors(floors, across, score, legend=number == 0)
         if panel is not None:
             if len(panels) <= COMPARED:
                 inside += [
@@ -131,7 +130,7 @@ def _set_axes(
     layout: dict[str, Any], limits: _Ends, score: Score, epsilons: Sequence[float], across: _Ends,
     rows: int,
 ) -> None:  # fmt: skip
-    """Give all panels the same axes, named along the foot and at the first panel."""
+    """Give all panels the same axes, with titles at the bottom and at the first panel."""
     ticks = sorted(epsilons)
     foot = layout[f"yaxis{(rows - 1) * _ACROSS + 1 if rows > 1 else ''}"]["domain"]
     for name, axis in layout.items():
@@ -154,36 +153,36 @@ def _set_axes(
 
 def _names(layout: Mapping[str, Any], panels: Sequence[Panel]) -> list[dict[str, Any]]:
     """Return the name of each panel, above its left end."""
-    named = []
+    names = []
     for number, panel in enumerate(panels):
         axis = number + 1 if number else ""
-        named.append(
+        names.append(
             {
-                "text": _named(panel), "name": f"name:{panel.key}", "showarrow": False,
+                "text": _panel_name(panel), "name": f"name:{panel.key}", "showarrow": False,
                 "font": {"size": 13, "color": panel.colour}, "align": "left",
                 "x": layout[f"xaxis{axis}"]["domain"][0], "xref": "paper", "xanchor": "left",
                 "y": layout[f"yaxis{axis}"]["domain"][1], "yref": "paper", "yanchor": "bottom",
             }
         )  # fmt: skip
-    return named
+    return names
 
 
 def _mark(now: float, panels: int) -> dict[str, Any]:
-    """Return the line of the current setting in each panel, and its word in the first."""
+    """Return a line at the current setting for each panel, with a label in the first panel."""
     mark = standing(now, log=True)
-    axes = ["", *range(2, panels + 1)][:panels]  # those of the first have no number
+    axes = ["", *range(2, panels + 1)][:panels]  # Plotly omits the number of the first axes.
     lines = [
         line | {"xref": f"x{axis}", "yref": f"y{axis} domain"}
         for line in mark["shapes"]
         for axis in axes
     ]
-    for word in mark["annotations"]:  # within the first panel: its name stands above
+    for word in mark["annotations"]:  # Put the text inside the panel; its name is above.
         word.update(yref="y domain", yanchor="top", xanchor="left")
     return {"shapes": lines, "annotations": mark["annotations"]}
 
 
-def _named(panel: Panel) -> str:
-    """Return the name of a panel, with the mark of its claim; words where it has no mark."""
+def _panel_name(panel: Panel) -> str:
+    """Return a panel's name with the mark of its claim, or with the verdict in words."""
     mark, _, _ = panel.status.partition(" ")
     return wrapped(f"{panel.label} {panel.status if mark.isalpha() else mark}", 26)
 
@@ -194,7 +193,7 @@ def _title(score: Score) -> str:
 
 
 def _range(bands: pd.DataFrame, score: Score) -> tuple[float, float]:
-    """Return the limits of the score's axis: what is drawn, with room, within what is possible."""
+    """Return the limits of the score axis: the drawn range and a margin, in possible scores."""
     if bands.empty:
         return (score.low, score.high) if math.isfinite(score.high) else (0.0, 1.0)
     low, high = float(bands["low"].min()), float(bands["high"].max())
@@ -202,19 +201,19 @@ def _range(bands: pd.DataFrame, score: Score) -> tuple[float, float]:
     return max(low - room, score.low - 0.02), min(high + room, score.high + 0.02)
 
 
-def _floors(floors: pd.DataFrame, across: _Ends, score: Score, *, named: bool) -> list[_Trace]:
-    """Return grey lines; their bands are told when pointed at."""
+def _floors(floors: pd.DataFrame, across: _Ends, score: Score, *, legend: bool) -> list[_Trace]:
+    """Return the floors as grey lines, with their bands as hover text."""
     lines = []
     for number, floor in enumerate(floors.to_dict("records")):
         mean = float(floor["mean"])
-        told = f"{_told(mean, score)} ({_told(floor['low'], score)} to "
+        text = f"{_text(mean, score)} ({_text(floor['low'], score)} to "
         lines.append(
             scatter(
                 x=list(across), y=[mean, mean], mode="lines", name=floor["mechanism"],
-                showlegend=named,
+                showlegend=legend,
                 line={"color": TRUE_COLOUR, "width": 1.5,
                       "dash": _FLOOR_DASHES[number % len(_FLOOR_DASHES)]},
-                hovertemplate=f"{told}{_told(floor['high'], score)}, {floor['rounds']} rounds)"
+                hovertemplate=f"{text}{_text(floor['high'], score)}, {floor['rounds']} rounds)"
                 f"<extra>{floor['mechanism']}</extra>",
             )
         )  # fmt: skip
@@ -222,7 +221,7 @@ def _floors(floors: pd.DataFrame, across: _Ends, score: Score, *, named: bool) -
 
 
 def _behind(part: pd.DataFrame, panel: Panel) -> _Trace:
-    """Return the mean of another variant, thin."""
+    """Return the mean of another variant as a thin line."""
     return scatter(
         x=part["epsilon"], y=part["mean"], mode="lines", hoverinfo="skip", showlegend=False,
         line={"color": faded(GREY, 0.45), "width": 1}, legendgroup=panel.key,
@@ -232,7 +231,7 @@ def _behind(part: pd.DataFrame, panel: Panel) -> _Trace:
 def _band(part: pd.DataFrame, panel: Panel, score: Score) -> list[_Trace]:
     """Return band and mean of one variant.
 
-    The mean is dashed, and its points open, where the claim fails: judged at each epsilon.
+    The mean is dashed, with open points, at every epsilon at which the claim fails.
     """
     colour = panel.colour
     traces = [
@@ -245,9 +244,9 @@ def _band(part: pd.DataFrame, panel: Panel, score: Score) -> list[_Trace]:
     for line, dash in stretches(part, "solid", x="epsilon"):
         words = verdict_words(line["verdict"])
         scores = [
-            [_told(row["mean"], score), _told(row["low"], score), _told(row["high"], score),
-             row["rounds"], said]
-            for row, said in zip(line.to_dict("records"), words, strict=True)
+            [_text(row["mean"], score), _text(row["low"], score), _text(row["high"], score),
+             row["rounds"], text]
+            for row, text in zip(line.to_dict("records"), words, strict=True)
         ]  # fmt: skip
         traces.append(
             scatter(
@@ -265,5 +264,5 @@ def _band(part: pd.DataFrame, panel: Panel, score: Score) -> list[_Trace]:
     return traces
 
 
-def _told(value: float, score: Score) -> str:
+def _text(value: float, score: Score) -> str:
     return per_cent(decimals(100 * value, 1)) if score.key == "accuracy" else numeral(value, 3)

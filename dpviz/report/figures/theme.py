@@ -1,4 +1,4 @@
-"""Colours, markers and names that every figure shares."""
+"""Colours, markers and names that all figures share."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from dpviz.core.release import VERDICT_WORDS, Status, Verdict
 from dpviz.mechanisms import Mechanism, all_mechanisms
 from dpviz.simulation.compare import Result
 
-if TYPE_CHECKING:  # a board needs colours and no Plotly
+if TYPE_CHECKING:  # Comparison figures use these colours without Plotly.
     import plotly.graph_objects as go
     from plotly.graph_objects import Figure as Figure
 
-# A mechanism has one colour wherever it stands; its place among them is `Info.highlight`. The first
-# six are shown before a user chooses, the last two come with unequal precision. Every one has a
-# contrast of at least 3 : 1 on both grounds of the light and of the dark theme. A search
-# chose them: readers with usual sight or one of the three common deficiencies can distinguish any
-# two, and the grey. tests/unit/test_palette.py computes contrast and distance.
+# A mechanism has the same colour everywhere; `Info.highlight` is its position in this list. The
+# first six are shown by default; the last two are for unequal precision. Every colour has a
+# contrast of at least 3 : 1 on both backgrounds of the light and of the dark theme. A search chose
+# the colours: readers with usual sight or one of the three common deficiencies can distinguish any
+# two of them, and grey. tests/unit/test_palette.py computes contrast and distance.
 HIGHLIGHTS = (
     "#218FFF", "#9A8F00", "#BB168F", "#5842FD", "#4D6E4D", "#F2006E", "#C66EB0", "#846300",
 )  # fmt: skip
 BROUGHT = ("#009048", "#7860A8", "#A86060")
-"""Colours of mechanisms that others bring. No further colour is told from all of the above by every
-reader, so their lines are dashed too."""
+"""Colours of custom mechanisms. Not every reader can distinguish further colours from the list
+above, so lines in these colours are dashed too."""
 GREY = "#7F7F7F"
-"""Every other mechanism, drawn thin and named beside its line."""
+"""Colour of all other mechanisms, which are thin lines with a name beside each line."""
 
 TRUE_COLOUR = GREY
 MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "triangle-down", "x")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
-# A legend below the axis title at every width: a place in shares of the plot lies on the title
-# where the plot is low. It asks for x axes with automargin.
+# Put the legend below the axis title at every width. If its position depended on the plot, it would
+# cover the title of a low plot. The x axes need Plotly's automargin for this.
 BELOW = {"orientation": "h", "yref": "container", "yanchor": "bottom", "y": 0, "x": 0}
 
-# What is neither a mechanism nor a label: an attack, a formula, two worlds.
+# These colours are for charts without mechanisms and labels: of an attack, a formula, two tables.
 FIRST_TONE, SECOND_TONE, WARNING_TONE = "#0072B2", "#009E73", "#D55E00"
 
 
 @dataclass(frozen=True)
 class Panel:
-    """How one variant is shown.
+    """Name, colour, marker and dash of one mechanism variant.
 
     Attributes
     ----------
     key : str
-        Text of the variant, as in tables.
+        Text of the variant, as tables show it.
     label : str
     status : str
-        The verdict in words, with a mark.
+        The verdict in words, with its mark.
     colour, marker, dash : str
     """
 
@@ -71,70 +71,70 @@ class Panel:
 
     @property
     def highlighted(self) -> bool:
-        """Whether it has a colour of its own; the others are drawn thin, with direct labels."""
+        """Whether the variant has its own colour; others are thin lines with direct labels."""
         return self.colour != GREY
 
     @property
     def width(self) -> float:
-        """Pixels of its line."""
+        """Line width in pixels."""
         return 2.0 if self.highlighted else 1.0
 
 
 def panels(results: Sequence[Result]) -> list[Panel]:
-    """Return how each result is shown; marker and dash tell those of one colour apart."""
+    """Return each result's panel; marker and dash distinguish panels of the same colour."""
     return _panels([(result.mechanism, result.status) for result in results])
 
 
 def panels_of(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget) -> list[Panel]:
-    """Return how each variant is shown before it has run."""
+    """Return the panel of each variant before the variant has run."""
     return _panels([(mechanism, mechanism.status(problem, budget)) for mechanism in mechanisms])
 
 
 def panels_unjudged(mechanisms: Sequence[Mechanism]) -> list[Panel]:
-    """Return how each variant is shown before its claim has been judged: without a status."""
+    """Return the panel, without status, of each variant whose claim is not yet judged."""
     return _panels([(mechanism, None) for mechanism in mechanisms])
 
 
 _ROUND = math.lcm(len(MARKERS), len(DASHES))
 
 
-def _panels(shown: Sequence[tuple[Mechanism, Status | None]]) -> list[Panel]:
-    seen: Counter[str] = Counter()
-    found = []
-    for mechanism, status in shown:
+def _panels(variants: Sequence[tuple[Mechanism, Status | None]]) -> list[Panel]:
+    uses: Counter[str] = Counter()
+    panels = []
+    for mechanism, status in variants:
         colour = colour_of(mechanism)
-        place = seen[colour] + (not mechanism.ours)
-        seen[colour] += 1
-        found.append(
+        place = uses[colour] + (not mechanism.ours)
+        uses[colour] += 1
+        panels.append(
             Panel(
                 key=mechanism.text,
                 label=mechanism.label,
                 status="" if status is None else status.marked,
                 colour=colour,
                 marker=MARKERS[place % len(MARKERS)],
-                # once round all pairs that this gives, the next round is one dash further
+                # After all pairs of marker and dash are used, shift the dash to get new pairs.
                 dash=DASHES[(place + place // _ROUND) % len(DASHES)],
             )
         )
-    return found
+    return panels
 
 
 def colour_of(mechanism: Mechanism | type[Mechanism]) -> str:
-    """Return the colour of a mechanism, the same wherever it stands."""
+    """Return a mechanism's colour, which is the same everywhere."""
     if not mechanism.ours:
         brought = [key for key, cls in all_mechanisms().items() if not cls.ours]
-        known = mechanism.key in brought
-        # an object in a notebook is on no list: its name decides
-        place = brought.index(mechanism.key) if known else sum(mechanism.key.encode())
+        is_brought = mechanism.key in brought
+        # The list has no mechanisms from notebooks, so their names determine their colours.
+        place = brought.index(mechanism.key) if is_brought else sum(mechanism.key.encode())
         return BROUGHT[place % len(BROUGHT)]
     place = mechanism.info.highlight
     return HIGHLIGHTS[(place - 1) % len(HIGHLIGHTS)] if place else GREY
 
 
 def colour_of_key(key: str) -> str:
-    """Return the colour of the mechanism with a key, and the grey where no mechanism has it."""
-    known = all_mechanisms()
-    return colour_of(known[key]) if key in known else GREY
+    """Return the colour of the mechanism with a key, or grey if there is none."""
+    mechanisms = all_mechanisms()
+    return colour_of(mechanisms[key]) if key in mechanisms else GREY
 
 
 def scatter(**properties: Any) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def scatter(**properties: Any) -> dict[str, Any]:
 
 
 def to_scale(figure: go.Figure) -> go.Figure:
-    """Make a unit as long across as up in every plot of a figure; all axes have their ranges."""
+    """Give both axes of every plot in a figure the same scale; all axes must have ranges."""
     figure.update_xaxes(constrain="domain", matches=None)
     figure.update_yaxes(constrain="domain", matches=None)
     for axis in figure.select_yaxes():
@@ -156,25 +156,25 @@ def to_scale(figure: go.Figure) -> go.Figure:
 
 SHARES: dict[str, Any] = {
     "tickformat": "~%",
-    # from 0 on by tenths, as a narrow axis has them
+    # An axis of shares starts at 0 with ticks at tenths, which fit even a narrow axis.
     "labelalias": {
         f"{share}%".replace("-", "−"): per_cent(share)
         for share in (numeral(n / 10, 4) for n in (*range(-1000, 0, 10), *range(1001)))
     },
 }
-"""Of an axis of shares: its ticks written as sentences write them, with a space."""
+"""Settings of an axis of shares, whose ticks have a space before %, as in sentences."""
 
 
 def standing(now: float, *, log: bool) -> dict[str, list[dict[str, Any]]]:
-    """Return what marks where the present setting stands: a thin grey line, and "now" over it.
+    """Return the mark of the current setting: a thin grey line with the text "now" above.
 
-    To be handed to `plotly.graph_objects.Figure.update_layout`: `add_vline` looks at every axis
-    and every shape of the figure first.
+    Pass the mark to `plotly.graph_objects.Figure.update_layout`, because `add_vline` would inspect
+    every axis and every shape of the figure first.
 
     Parameters
     ----------
     now : float
-        A place on the x axis, in the axis's own units.
+        Position on the x axis, in the axis's own units.
     log : bool
         Whether the axis is logarithmic.
     """
@@ -183,7 +183,7 @@ def standing(now: float, *, log: bool) -> dict[str, list[dict[str, Any]]]:
         "line": {"color": TRUE_COLOUR, "width": 1},
     }  # fmt: skip
     word = {
-        # On a logarithmic axis Plotly takes the logarithm, for annotations alone.
+        # On a logarithmic axis Plotly expects logarithms for annotations, but not for shapes.
         "x": math.log10(now) if log and now > 0 else now, "y": 1, "yref": "paper",
         "text": "now", "showarrow": False, "yanchor": "bottom", "font": {"size": 12},
     }  # fmt: skip
@@ -191,27 +191,27 @@ def standing(now: float, *, log: bool) -> dict[str, list[dict[str, Any]]]:
 
 
 def faded(colour: str, alpha: float) -> str:
-    """Return a colour with transparency, as charts take it."""
+    """Return a colour with transparency in the form that Plotly expects."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {alpha})"
 
 
 def wrapped(text: str, width: int = 22) -> str:
-    """Return a text for an axis or a legend in lines of at most so many letters where it can be."""
+    """Break a text for an axis or a legend between words into lines of ``width`` letters."""
     return "<br>".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
 
 
 def told(words: str, *columns: tuple[Iterable[float], int]) -> list[str]:
-    """Return what stands under the pointer at each point, in a chart's ``hovertext``.
+    """Return the hover texts of all points, for a chart's ``hovertext``.
 
-    A chart's own formats write 0.000600 for 6e-4.
+    Plotly's own formats would write 0.000600 for 6e-4.
 
     Parameters
     ----------
     words : str
-        With one pair of braces for each column.
+        Template of the text, with one pair of braces for each column.
     columns : (iterable of float, int)
-        Numbers, one for each point, and how many digits they have.
+        Numbers, one for each point, and the number of digits to write.
     """
     texts = [[numeral(value, digits) for value in values] for values, digits in columns]
     return [words.format(*row) for row in zip(*texts, strict=True)]
@@ -220,19 +220,19 @@ def told(words: str, *columns: tuple[Iterable[float], int]) -> list[str]:
 def curve(
     x: Any, y: Any, words: str, name: str, *, digits: tuple[int, int] = (3, 3), **look: Any
 ) -> dict[str, Any]:
-    """Return a line through points, each with its numbers under the pointer.
+    """Return a line through points, with each point's numbers as hover text.
 
     Parameters
     ----------
     x, y : sequence of float
     words : str
-        As `told` takes them, for x and y.
+        Template for x and y, as in `told`.
     name : str
-        Of the line, in the legend and under the pointer.
+        Name of the line, in the legend and the hover text.
     digits : (int, int)
-        Of x and of y.
+        Digits of x and of y.
     **look
-        Further properties of the trace, in place of those here too.
+        Further properties of the trace, which override the properties set here.
     """
     return {
         "type": "scatter", "x": x, "y": y, "mode": "lines", "name": name,
@@ -243,31 +243,31 @@ def curve(
 
 @dataclass(frozen=True)
 class SymmetricLog:
-    """An axis that is linear near zero and logarithmic beyond, on both sides.
+    """An axis that is linear near zero and logarithmic farther out, on both sides.
 
-    Maps v to asinh(v/threshold). Nothing is cut off: noise a thousand times
-    the signal and negative eigenvalues stay on one axis.
+    The axis maps v to asinh(v/threshold). Nothing is cut off: noise a thousand times the signal and
+    negative eigenvalues are visible on one axis.
     """
 
     threshold: float
 
     def forward(self, value: float) -> float:
-        """Return the position of a value."""
+        """Return the position of a value on the axis."""
         return math.asinh(value / self.threshold)
 
     def ticks(self, low: float, high: float) -> list[tuple[float, str]]:
-        """Return (position, text) of ticks: zero and powers of ten in range."""
+        """Return (position, text) of the ticks: zero and powers of ten within the range."""
         top = max(abs(low), abs(high), self.threshold)
         powers = decades(math.log10(self.threshold), math.log10(top), 3)
         values = [-v for v in reversed(powers) if -v >= low] + [0.0]
         values += [v for v in powers if v <= high]
         marks = [(self.forward(v), "0" if v == 0 else numeral(v, 6)) for v in values]
-        near = 0.08 * (self.forward(high) - self.forward(low))  # its text would touch the zero's
+        near = 0.08 * (self.forward(high) - self.forward(low))
         return [(at, text) for at, text in marks if at == 0 or abs(at) > near]
 
 
 def figure_of(data: Any) -> Figure:
-    """Return the figure whose JSON data this is."""
+    """Return the Plotly figure that JSON data describes."""
     from plotly.io import from_json
 
     return from_json(json.dumps(data))
@@ -276,19 +276,19 @@ def figure_of(data: Any) -> Figure:
 def stretches(
     part: pd.DataFrame, plain: str, *, x: str = "x", beyond: float = math.inf
 ) -> list[tuple[pd.DataFrame, str]]:
-    """Return the rows of each stretch of one dash, neighbours sharing the point between them.
+    """Split a curve into parts of one dash style; neighbouring parts share a point.
 
     Parameters
     ----------
     part : DataFrame
-        Rows of one curve in order, with a column verdict: a line is dashed where the claim fails
-        at either end of it.
+        Rows of one curve in order, with a column verdict. A segment is dashed if the claim fails at
+        either end.
     plain : str
-        Dash of the other lines.
+        Dash style of all other segments.
     x : str
-        Column of the axis.
+        Column of the x axis.
     beyond : float
-        From here on lines are dashed in any case.
+        Value of x from which on all segments are dashed.
     """
     fails = [Verdict(verdict).fails for verdict in part["verdict"]]
     if len(part) < 2:
@@ -297,19 +297,19 @@ def stretches(
         "dash" if fails[i] or fails[i + 1] or part[x].iloc[i] >= beyond else plain
         for i in range(len(part) - 1)
     ]
-    found, start = [], 0
+    parts, start = [], 0
     for i in range(1, len(lines) + 1):
         if i == len(lines) or lines[i] != lines[start]:
-            found.append((part.iloc[start : i + 1], lines[start]))
+            parts.append((part.iloc[start : i + 1], lines[start]))
             start = i
-    return found
+    return parts
 
 
 def symbols(verdicts: Iterable[str], marker: str) -> list[str]:
-    """Return the marker of each point: open where the claim fails."""
+    """Return the marker of each point, which is open if the claim fails there."""
     return [f"{marker}-open" if Verdict(verdict).fails else marker for verdict in verdicts]
 
 
 def verdict_words(verdicts: Iterable[str]) -> list[str]:
-    """Return what is said of the claim at each point."""
+    """Return the verdict on the claim at each point, in words."""
     return [VERDICT_WORDS[Verdict(verdict)] for verdict in verdicts]

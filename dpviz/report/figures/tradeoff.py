@@ -1,10 +1,11 @@
-"""One metric along one axis: bands, single draws, frontier, prediction, theory."""
+"""Charts of one metric along one axis: bands, single releases, frontier, prediction, theory."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import numeral, percent
-from dpviz.report.figures.axes import add_names, log_axis
+from dpviz.report.figures.axes import LINE, add_names, frame, log_axis
 from dpviz.report.figures.theme import (
     BELOW,
     SHARES,
@@ -25,20 +26,18 @@ from dpviz.report.figures.theme import (
     verdict_words,
 )
 
-FEW = 8  # of more lines only those with a colour have a range and a place in the legend
-HEIGHT = 560  # pixels of the chart, where its names have room
-_AROUND, _ENTRY = 100, 29  # pixels above and below a plot, and of a row of its legend
-_LOWEST = 300  # pixels of a plot, however long its legend
-NARROWEST = 850  # pixels of a plot whose lines have names beside
-_NAMES = 0.2  # of a plot's width, for the names right of their lines
-_PREDICTED = "predicted without a draw"
+FEW = 8  # With more lines, only coloured lines have a band and a legend entry.
+HEIGHT = 510  # A chart with space for names is this many pixels high.
+_PLOT = HEIGHT - 129  # The plot inside the chart is this many pixels high.
+_NAMES = 0.24  # Names beside the lines take this share of the plot width.
+_PREDICTED = "predicted analytically"
 _BOUND = "Davis-Kahan bound"
 _BEFORE = "as released, before post-processing"
-_BAND = 0.13  # opacity of the range of the line under the pointer
+_BAND = 0.13  # The band of the line under the pointer has this opacity.
 _GREY_DASHES = ("dash", "longdashdot")
 
 Write = Callable[[float], str]
-"""How a measure is written."""
+"""Function that formats a value of a measure."""
 
 
 def tradeoff_figure(
@@ -71,60 +70,61 @@ def tradeoff_figure(
     bands : DataFrame
         `dpviz.report.tables.curves.BAND_COLUMNS`.
     panels : sequence of Panel
-        In the order of the legend; those with a colour lie on top.
+        Variants in legend order; coloured variants lie on top.
     x_title, y_title : str
     log_x, log_y : bool
     now : float
-        Where the current setting stands.
+        The current setting on the x axis.
     shares : bool
-        Whether what is measured is written in per cent.
+        Whether to write the metric in per cent.
     limits : DataFrame, optional
-        `dpviz.report.tables.curves.LINE_COLUMNS`: a random subspace and exact PCA.
+        Table with `dpviz.report.tables.curves.LINE_COLUMNS`, for a random subspace and exact PCA.
     predicted : DataFrame, optional
-        `dpviz.report.tables.comparison.PREDICTION_COLUMNS`: dotted lines, dashed where the claim
-        fails.
+        Table with `dpviz.report.tables.comparison.PREDICTION_COLUMNS`: dotted lines, dashed if the
+        claim fails.
     best : DataFrame, optional
-        The frontier, rows of bands: ringed points.
+        The frontier as rows of ``bands``, drawn as ringed points.
     marks : DataFrame, optional
-        Columns mechanism, component, epsilon: from where on components are found.
+        Table with columns mechanism, component, epsilon: a component is found from this epsilon on.
     draws : DataFrame, optional
-        `dpviz.report.tables.curves.DRAW_COLUMNS`: thin lines.
+        Table with `dpviz.report.tables.curves.DRAW_COLUMNS`, drawn as thin lines.
     bound : DataFrame, optional
-        `dpviz.report.tables.curves.BOUND_COLUMNS`: the Davis-Kahan bound.
+        Table with `dpviz.report.tables.curves.BOUND_COLUMNS`: the Davis-Kahan bound.
     scalings : DataFrame, optional
-        `dpviz.report.tables.curves.LINE_COLUMNS`: orders of growth, constant unknown.
+        Table with `dpviz.report.tables.curves.LINE_COLUMNS`: orders of growth, constant unknown.
     other : DataFrame, optional
-        Bands of a second table: dashes and dots, with open markers and no range.
+        Bands of a second table, drawn with dashes and dots, open markers and no range.
     other_name : str
     before : DataFrame, optional
         Bands of the same releases without post-processing: thin lines with crosses, no range.
     beyond : float
-        From here on means are dashed: people who are not in the table. They are dashed as well
-        where a claim fails, by the verdict of each point.
+        Value of x from which on means are dashed, because the people are not in the table. Means
+        are also dashed if the claim fails, by the verdict of each point.
     pointed : bool
-        Whether a script fills the range of the line under the pointer, and no other is filled.
+        Whether a script fills only the range of the line under the pointer. The page shows
+        `line_key` below, for pages on which names beside lines have no space.
     """
-    write = percent if shares else partial(numeral, digits=3)  # the measure, under the pointer
+    write = percent if shares else partial(numeral, digits=3)  # This formats hover texts.
     traces: list[_Trace] = []
-    kinds: dict[str, _Trace] = {}  # styles of line that the legend explains, by their words
-    named: list[tuple[Panel, pd.DataFrame, str]] = []
-    # what has a colour is drawn last, on top
+    kinds: dict[str, _Trace] = {}  # The legend needs the style of each kind of line.
+    names: list[tuple[Panel, pd.DataFrame, str]] = []
+    # Draw coloured lines last, so that they lie above grey lines.
     for number, panel in sorted(enumerate(panels), key=lambda one: (one[1].highlighted, -one[0])):
         whole = panel.highlighted or len(panels) <= FEW
-        part, expected = _of(bands, panel), _of(predicted, panel)
+        part, prediction = _of(bands, panel), _of(predicted, panel)
         if part is not None:
-            found = _band(part, panel, write, beyond, whole=whole)
-            traces += [{"legendrank": number} | trace for trace in found]
-            named.append((panel, part, "mean"))
+            band = _band(part, panel, write, beyond, whole=whole)
+            traces += [{"legendrank": number} | trace for trace in band]
+            names.append((panel, part, "mean"))
         if (lines := _of(draws, panel)) is not None:
-            kinds["single draws"] = {"color": TRUE_COLOUR, "width": 0.7}
+            kinds["single simulated releases"] = {"color": TRUE_COLOUR, "width": 0.7}
             traces.append(_draws(lines, panel))
-        if expected is not None:
+        if prediction is not None:
             kinds[_PREDICTED] = {"color": TRUE_COLOUR, "width": 1.5, "dash": "dot"}
-            found = _predicted(expected, panel, write, alone=part is None, whole=whole)
-            traces += [{"legendrank": number} | trace for trace in found]
+            band = _prediction(prediction, panel, write, alone=part is None, whole=whole)
+            traces += [{"legendrank": number} | trace for trace in band]
             if part is None:
-                named.append((panel, expected, "value"))
+                names.append((panel, prediction, "value"))
         for table, column, dash, words in (
             (bound, "value", "longdash", _BOUND),
             (other, "mean", "dashdot", other_name),
@@ -140,7 +140,7 @@ def tradeoff_figure(
         traces.append(
             {
                 "x": best["x"], "y": best["mean"], "mode": "markers", "hoverinfo": "skip",
-                "name": "best whose claim holds",
+                "name": "best mechanism whose claim holds",
                 "marker": {"symbol": "circle-open", "size": 15, "color": TRUE_COLOUR,
                            "line": {"width": 2}},
             }
@@ -154,45 +154,63 @@ def tradeoff_figure(
         if lines_of is not None:
             traces += _references(lines_of, ending, write, log_y=log_y)
     x, y = _spans(traces, now, log_x=log_x, log_y=log_y)
-    legend = _legend_height(traces)
-    plot = max(_LOWEST, HEIGHT - _AROUND - legend)
+    # Lines end here and names are drawn beyond. Rounding keeps the last tick.
+    right = round(x[1] - _NAMES * (x[1] - x[0]), 9)
     layout: dict[str, Any] = {
-        "xaxis": {"automargin": True, **_axis(x_title, x, log=log_x)},
+        "xaxis": {"automargin": True, **_axis(x_title, (x[0], right), log=log_x), "range": [*x]},
         "yaxis": {"automargin": True, **_axis(y_title, y, log=log_y)},
-        # of marks, so that they stay at the foot at any scale
+        # The marks at the bottom have their own axis, so that they remain there at any scale.
         "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
         **standing(now, log=log_x),
-        "height": plot + _AROUND + legend,
-        "margin": {"l": 10, "r": 16, "t": 30, "b": 10},
-        "legend": BELOW | {"maxheight": 1},  # on a phone all of it is seen, without a bar
+        **frame(HEIGHT, top=30, right=16),
+        "legend": BELOW | {"maxheight": 1},  # This avoids a scroll bar in a phone's legend.
         "hovermode": "closest",
         "clickmode": "event+select",
         "dragmode": "pan",
-        # what pages/ui/highlight.js goes by: the others fade, the range of one line is filled
+        # pages/ui/highlight.js reads this entry to fade other lines and to fill one line's band.
         "meta": {"highlight": "group", "band": _BAND},
     }
     if shares and not log_y:
         layout["yaxis"] |= SHARES
-    figure = go.Figure([{"type": "scatter", **trace} for trace in traces], layout)
-    # right of the last point, in the share of the plot that `_spans` leaves
-    add_names(
-        figure, _ends(named, now, write, log_x=log_x, log_y=log_y), y, plot,
-        left=x[1] - _NAMES * (x[1] - x[0]),
-    )  # fmt: skip
-    return _filled(figure, 0.0) if pointed else figure
+    unlisted = {"showlegend": False} if pointed else {}  # The page draws the legend itself.
+    listed = [trace | (unlisted if "legendgroup" in trace else {}) for trace in traces]
+    figure = go.Figure([{"type": "scatter", **trace} for trace in listed], layout)
+    full = named_in_full(panels)
+    ends = _ends(names, now, write, log_x=log_x, log_y=log_y, full=full)
+    add_names(figure, ends, y, _PLOT, left=right, rows=1 + full, leads=True)
+    return _with_opacity(figure, 0.0) if pointed else figure
+
+
+def named_in_full(panels: Sequence[Panel]) -> bool:
+    """Return whether every name beside a line has space for the verdict on its claim."""
+    return 2 * LINE * len(panels) <= _PLOT
+
+
+def line_key(panels: Sequence[Panel]) -> str:
+    """Return the legend for narrow pages, and for pages whose names do not state verdicts."""
+    style = "display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; font-size: 15px"
+    entries = [
+        f'<span><b style="color: {panel.colour}; filter: brightness(var(--dpviz-lift, 1))">━</b> '
+        f"{escape(_name(panel))}</span>"
+        for panel in panels
+        if panel.highlighted or len(panels) <= FEW
+    ]
+    narrow = "@media (min-width: 991px) {.dpviz-key {display: none !important}}"
+    hidden = f"<style>{narrow}</style>" if named_in_full(panels) else ""
+    return f'{hidden}<div class="dpviz-key" style="{style}">{"".join(entries)}</div>'
 
 
 _Trace = dict[str, Any]
 _Span = tuple[float, float]
-"""Ends of an axis, in logarithms where it is logarithmic."""
+"""Ends of an axis, as logarithms if the axis is logarithmic."""
 
 
 def with_ranges(figure: go.Figure) -> go.Figure:
-    """Return a copy with every range filled: a file has no script that fills one."""
-    return _filled(go.Figure(figure), _BAND)
+    """Return a copy in which every range is filled, because a file has no script for that."""
+    return _with_opacity(go.Figure(figure), _BAND)
 
 
-def _filled(figure: go.Figure, opacity: float) -> go.Figure:
+def _with_opacity(figure: go.Figure, opacity: float) -> go.Figure:
     for trace in figure.select_traces({"fill": "toself"}):
         colour, _, _ = trace.fillcolor.rpartition(",")
         trace.fillcolor = f"{colour}, {opacity})"
@@ -200,7 +218,7 @@ def _filled(figure: go.Figure, opacity: float) -> go.Figure:
 
 
 def _of(table: pd.DataFrame | None, panel: Panel) -> pd.DataFrame | None:
-    """Return the rows of one variant, or None where there are none."""
+    """Return the rows of one variant, or None if there are none."""
     if table is None or table.empty:
         return None
     part = table[table["mechanism"] == panel.key]
@@ -208,7 +226,7 @@ def _of(table: pd.DataFrame | None, panel: Panel) -> pd.DataFrame | None:
 
 
 def _under(line: pd.DataFrame, column: str, write: Write, words: str) -> _Trace:
-    """Return what stands under the pointer at each point of a line."""
+    """Return the hover text of each point of a line."""
     pairs = zip(line["x"], line[column], strict=True)
     return {
         "hovertext": [f"{numeral(x, 4)}: {write(y)}" for x, y in pairs],
@@ -221,8 +239,8 @@ def _band(
 ) -> list[_Trace]:
     """Return range and mean of one variant.
 
-    The mean is dashed from ``beyond`` on, and wherever the claim fails at either end of a line;
-    a point where it fails is an open marker, and says so.
+    The mean is dashed from ``beyond`` on, and in segments with a failing claim at either end. A
+    point with a failing claim has an open marker, and its hover text says so.
     """
     traces: list[_Trace] = []
     if whole:
@@ -234,9 +252,9 @@ def _band(
                 "mode": "lines",
             }
         )  # fmt: skip
-    words = f" (%{{customdata[1]}} to %{{customdata[2]}}, %{{customdata[3]}} draws), %{{customdata[4]}}<extra>{panel.label}</extra>"  # noqa: E501
+    words = f" (%{{customdata[1]}} to %{{customdata[2]}}, %{{customdata[3]}} simulated releases), %{{customdata[4]}}<extra>{panel.label}</extra>"  # noqa: E501
     for number, (line, dash) in enumerate(stretches(part, "solid", beyond=beyond)):
-        said = line[["mechanism", "low", "high", "draws"]].assign(
+        texts = line[["mechanism", "low", "high", "draws"]].assign(
             low=line["low"].map(write),
             high=line["high"].map(write),
             words=verdict_words(line["verdict"]),
@@ -249,7 +267,7 @@ def _band(
                 "marker": {"symbol": symbols(line["verdict"], panel.marker),
                            "size": 7 if panel.highlighted else 4},
                 "selected": {"marker": {"opacity": 1}}, "unselected": {"marker": {"opacity": 1}},
-                "customdata": said.to_numpy(), **_under(line, "mean", write, words),
+                "customdata": texts.to_numpy(), **_under(line, "mean", write, words),
             }
         )  # fmt: skip
     return traces
@@ -259,13 +277,13 @@ def _name(panel: Panel) -> str:
     return f"{panel.label} · {panel.status}".removesuffix(" · ")
 
 
-def _predicted(
+def _prediction(
     part: pd.DataFrame, panel: Panel, write: Write, *, alone: bool, whole: bool
 ) -> list[_Trace]:
-    """Return the prediction of one variant: dotted, and dashed where its claim fails.
+    """Return the predicted curve of one variant: dotted, and dashed if the claim fails.
 
-    Beside its drawn curve it says nothing under the pointer: it would keep it from the points that
-    are clicked.
+    Beside a simulated curve, the predicted curve has no hover text, so that it blocks no click on
+    points.
     """
     words = f", %{{text}}<extra>{panel.label}, {_PREDICTED}</extra>"
     return [
@@ -284,7 +302,7 @@ def _predicted(
 def _second(
     line: pd.DataFrame, column: str, panel: Panel, write: Write, dash: str, words: str
 ) -> _Trace:
-    """Return a line beside the mean: its bound, the same on another table or before."""
+    """Return a line beside the mean: a bound, another table's mean or the mean as released."""
     thin = words == _BEFORE
     return {
         "x": line["x"], "y": line[column], "name": panel.label, "legendgroup": panel.key,
@@ -297,8 +315,8 @@ def _second(
 
 
 def _draws(lines: pd.DataFrame, panel: Panel) -> _Trace:
-    """Return the single draws of one variant as one trace, with gaps between trials."""
-    # many traces are slow to paint, and a gap parts the lines as well
+    """Return one variant's single releases as one trace with breaks between trials."""
+    # Use one Plotly trace with gaps, because many traces are slow to render.
     parts = [line for _, line in lines.groupby("trial")]
     return {
         "x": [x for line in parts for x in (*line["x"], None)],
@@ -309,7 +327,7 @@ def _draws(lines: pd.DataFrame, panel: Panel) -> _Trace:
 
 
 def _marks(marks: pd.DataFrame, panels: Sequence[Panel]) -> list[_Trace]:
-    """Return a row of triangles on the axis: from where on each component is found."""
+    """Return triangles on the axis at the epsilons from which components are found."""
     traces: list[_Trace] = []
     for panel in panels:
         if (part := _of(marks, panel)) is None:
@@ -322,14 +340,15 @@ def _marks(marks: pd.DataFrame, panels: Sequence[Panel]) -> list[_Trace]:
                 "cliponaxis": False,
                 "marker": {"symbol": "triangle-up", "size": 10, "color": panel.colour},
                 "hovertext": [numeral(epsilon, 3) for epsilon in part["epsilon"]],
-                "hovertemplate": "component %{customdata[0]} found from epsilon %{hovertext} on"
+                "hovertemplate": "component %{customdata[0]} is found from epsilon %{hovertext} up"
                 f"<extra>{panel.label}</extra>",
             }
         )  # fmt: skip
     if traces:
         traces.append(
             {
-                "x": [None], "y": [None], "mode": "markers", "name": "component found from here",
+                "x": [None], "y": [None], "mode": "markers",
+                "name": "component is found from here upward",
                 "marker": {"symbol": "triangle-up", "size": 10, "color": TRUE_COLOUR},
                 "hoverinfo": "skip",
             }
@@ -341,15 +360,15 @@ def _references(table: pd.DataFrame, words: str, write: Write, *, log_y: bool) -
     """Return grey reference lines, named in the legend."""
     traces: list[_Trace] = []
     for number, (label, line) in enumerate(table.groupby("label", sort=False)):
-        shown = line[line["value"] > 0] if log_y else line
-        if not shown.empty:
+        visible = line[line["value"] > 0] if log_y else line
+        if not visible.empty:
             dash = "dashdot" if words else _GREY_DASHES[number % 2]
             traces.append(
                 {
-                    "x": shown["x"], "y": shown["value"], "mode": "lines",
+                    "x": visible["x"], "y": visible["value"], "mode": "lines",
                     "name": f"{label}{words}",
                     "line": {"color": TRUE_COLOUR, "width": 2 if words else 1, "dash": dash},
-                    **_under(shown, "value", write, f"<extra>{label}{words}</extra>"),
+                    **_under(visible, "value", write, f"<extra>{label}{words}</extra>"),
                 }
             )  # fmt: skip
     return traces
@@ -358,22 +377,22 @@ def _references(table: pd.DataFrame, words: str, write: Write, *, log_y: bool) -
 def _spans(
     traces: Sequence[_Trace], now: float, *, log_x: bool, log_y: bool
 ) -> tuple[_Span, _Span]:
-    """Return what both axes span: all that is drawn and the current setting, with room."""
-    shown = [trace for trace in traces if "yaxis" not in trace]
-    x = [place for trace in shown for place in _places(trace["x"], log_x)]
-    y = [place for trace in shown for place in _places(trace["y"], log_y)]
+    """Return the ranges of both axes: all lines and the current setting, with a margin."""
+    curves = [trace for trace in traces if "yaxis" not in trace]
+    x = [place for trace in curves for place in _places(trace["x"], log_x)]
+    y = [place for trace in curves for place in _places(trace["y"], log_y)]
     ends = []
     for places in (x, y):
-        known = [place for place in places if math.isfinite(place)] or [0.0, 1.0]
-        ends.append((min(known), max(known)))
-    (left, right), (low, high) = ends
-    left -= 0.02 * ((right - left) or 1.0)
+        numbers = [place for place in places if math.isfinite(place)] or [0.0, 1.0]
+        ends.append((min(numbers), max(numbers)))
+    (start, end), (low, high) = ends
+    start -= 0.02 * ((end - start) or 1.0)
     (at,) = _places([now], log_x)
     if math.isfinite(at):
-        # the current setting stays in sight, also where nothing was drawn there
-        left, right = min(left, at), max(right, at)
+        # Extend the axis to the current setting, even if no line has a point there.
+        start, end = min(start, at), max(end, at)
     room = 0.05 * ((high - low) or 1.0)
-    return (left, right + (right - left) * _NAMES / (1 - _NAMES)), (low - room, high + room)
+    return (start, end + (end - start) * _NAMES / (1 - _NAMES)), (low - room, high + room)
 
 
 def _axis(title: str, span: _Span, *, log: bool) -> dict[str, Any]:
@@ -382,49 +401,42 @@ def _axis(title: str, span: _Span, *, log: bool) -> dict[str, Any]:
 
 
 def _ends(
-    named: Sequence[tuple[Panel, pd.DataFrame, str]],
+    lines: Sequence[tuple[Panel, pd.DataFrame, str]],
     now: float,
     write: Write,
     *,
     log_x: bool,
     log_y: bool,
+    full: bool,
 ) -> list[tuple[str, str, str, float]]:
     """Return key, name with its value at the current setting, colour and end of each line.
 
-    Those with a colour come first. Where lines meet, names stand in the order that they have now.
+    Coloured lines come first. Where lines meet, names have the order of the current setting. A
+    complete name has the verdict in a separate line.
     """
-    found = []
+    ends = []
     (at,) = _places([now], log_x)
-    for panel, part, column in reversed(named):
+    for panel, part, column in reversed(lines):
         heights, xs = part[column].to_numpy(float), _places(part["x"], log_x)
         (end,) = _places([heights[-1]], log_y)
         if math.isfinite(end):
             inside = math.isfinite(at) and xs[0] <= at <= xs[-1]
-            found.append((panel, end, float(np.interp(at, xs, heights)) if inside else -math.inf))
-    span = max((abs(end) for _, end, _ in found), default=1.0)
-    ranks = sorted(range(len(found)), key=lambda place: -found[place][2])
+            ends.append((panel, end, float(np.interp(at, xs, heights)) if inside else -math.inf))
+    span = max((abs(end) for _, end, _ in ends), default=1.0)
+    ranks = sorted(range(len(ends)), key=lambda place: -ends[place][2])
     return [
         (
             panel.key,
-            f"{panel.label} {write(height)}" if math.isfinite(height) else panel.label,
+            f"{panel.label} {write(height) if math.isfinite(height) else ''}".strip()
+            + f"<br>{panel.status}" * full,
             panel.colour,
             round(end, 2) - 1e-6 * span * ranks.index(place),
         )
-        for place, (panel, end, height) in enumerate(found)
+        for place, (panel, end, height) in enumerate(ends)
     ]
 
 
-def _legend_height(traces: Sequence[_Trace]) -> int:
-    """Return pixels of the legend below a plot as narrow as names are shown beside."""
-    rows, across = 1, 0
-    for trace in traces:
-        if trace.get("showlegend", True) and trace.get("name"):
-            wide = 50 + 7 * len(trace["name"])
-            rows, across = (rows, across + wide) if across + wide <= NARROWEST else (rows + 1, wide)
-    return _ENTRY * rows
-
-
 def _places(values: Iterable[float | None], log: bool) -> list[float]:
-    """Return where values lie on an axis; NaN where they do not."""
-    known = [math.nan if value is None else float(value) for value in values]
-    return [math.log10(v) if v > 0 else math.nan for v in known] if log else known
+    """Return the positions of values on an axis, or NaN for values without a position."""
+    numbers = [math.nan if value is None else float(value) for value in values]
+    return [math.log10(v) if v > 0 else math.nan for v in numbers] if log else numbers

@@ -1,4 +1,4 @@
-"""What each step of a private preparation costs: losses from 100 %, with their noise."""
+"""Chart of the cost of each step of a private preparation: losses from 100 %, with noise."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dpviz.core.number_text import percent
+from dpviz.report.figures.axes import frame
 from dpviz.report.figures.theme import FIRST_TONE, SECOND_TONE, SHARES, WARNING_TONE
 
 _NOISE, _LOST, _GAINED = FIRST_TONE, WARNING_TONE, SECOND_TONE
 
 
 def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
-    """Return the figure.
+    """Return a waterfall chart of the steps.
 
     Parameters
     ----------
     table : DataFrame
-        Columns step, recovery, se, change: of `dpviz.studies.waterfall.BARS`.
+        Table with `dpviz.studies.waterfall.BARS`: columns step, recovery, se and change.
     height : int
         Pixels.
     """
@@ -25,41 +26,41 @@ def waterfall(table: pd.DataFrame, *, height: int = 360) -> go.Figure:
     steps = [
         f"{step}<br>{percent(value)}" for step, value in zip(table["step"], recovery, strict=True)
     ]
-    # Every bar hangs where the one before ended, the first one at what the exact components keep.
+    # Each bar starts where the previous bar ends, the first at the recovery without privacy.
     starts = [1.0, *recovery[:-1]]
     changes = [recovery[0] - 1.0, *table["change"].tolist()[1:]]
     colours = [_NOISE, *(_GAINED if change > 0 else _LOST for change in changes[1:])]
     figure = go.Figure()
     figure.add_bar(
-        x=steps,
-        y=changes,
+        y=steps,
+        x=changes,
         base=starts,
-        # an outline, so that a small change is seen as well
+        orientation="h",  # Horizontal bars keep the names readable on a phone.
+        # An outline makes bars of small changes visible.
         marker={"color": colours, "line": {"color": colours, "width": 3}},
         hovertext=[
             f"{'+' if change > 0 else ''}{percent(change)}, recovery {percent(after)}"
             for change, after in zip(changes, recovery, strict=True)
         ],
-        hovertemplate="%{x}: %{hovertext}<extra></extra>",
+        hovertemplate="%{y}: %{hovertext}<extra></extra>",
     )
     reach = (2 * table["se"]).fillna(0.0)
     figure.add_scatter(
-        x=steps,
-        y=recovery,
+        y=steps,
+        x=recovery,
         mode="markers",
         marker={"color": "#7F7F7F", "size": 7},
-        error_y={"type": "data", "array": reach.tolist(), "color": "#7F7F7F", "thickness": 1.5},
+        error_x={"type": "data", "array": reach.tolist(), "color": "#7F7F7F", "thickness": 1.5},
         hoverinfo="skip",
     )
     low, high = (table["recovery"] - reach).min(), max(1.0, (table["recovery"] + reach).max())
     room = 0.08 * max(high - low, 0.02)
     figure.update_layout(
+        frame(height, left=60, top=20),
         overwrite=True,
         barmode="overlay",
         showlegend=False,
-        height=height,
-        margin={"l": 60, "r": 10, "t": 20, "b": 10},
-        yaxis={"title": "recovery", "range": [low - room, high + room], **SHARES},
-        xaxis={"title": ""},
+        xaxis={"title": "recovery", "range": [low - room, high + room], **SHARES},
+        yaxis={"title": "", "autorange": "reversed", "automargin": True},
     )
     return figure

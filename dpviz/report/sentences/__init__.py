@@ -1,1 +1,1 @@
-"""Sentences, made from results: one file a page."""
+"""Sentences computed from results, in one file for each page."""

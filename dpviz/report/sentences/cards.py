@@ -1,4 +1,4 @@
-"""What a card says of a mechanism, and how cards are grouped, asked and sorted."""
+"""Cards that describe mechanisms, and how they are grouped, filtered and sorted."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ GUARANTEES = {
     "none": "no guarantee",
 }
 
-CANNOT_RUN, NO_PROMISE = "cannot run here", "No promise: to compare with"
+CANNOT_RUN, NO_PROMISE = "cannot run here", "No promise: for comparison only"
 
 
 @dataclass(frozen=True)
 class StatusLine:
-    """A verdict under one or both relations."""
+    """A verdict under one neighbouring relation or both."""
 
     relation: str
     mark: str
@@ -36,22 +36,22 @@ class StatusLine:
 
 @dataclass(frozen=True)
 class MechanismCard:
-    """One mechanism in one setting.
+    """A card on one mechanism in one setting.
 
     Attributes
     ----------
     mechanism : Mechanism
-        With default parameters.
+        The mechanism with its default parameters.
     budget : Budget
     status : Status or None
-        Under the relation of the setting; None where it cannot run.
+        Status under the setting's neighbouring relation; None if the mechanism cannot run.
     spent : Spent or None
     statuses : tuple of StatusLine
-        Under every relation; one line where they agree.
+        Status under every neighbouring relation, in one line if all agree.
     account : str
-        Claimed beside spent, or why it cannot run.
+        Claimed and actual privacy loss, or the reason why the mechanism cannot run.
     aim : str
-        What it aims at in this setting, where that is not the components of A; else empty.
+        Aim of the mechanism in this setting; empty if it aims at the components of A.
     """
 
     mechanism: Mechanism
@@ -69,66 +69,66 @@ class MechanismCard:
 
     @property
     def spends(self) -> str:
-        """The epsilon of a release; a dash where none is known."""
+        """The actual epsilon of a release, or a dash if no epsilon is known."""
         if self.spent is None or math.isinf(self.spent.epsilon):
             return "–"
         return self.spent.cost.brief
 
     @property
     def free(self) -> str:
-        """What post-processing can gain of its releases at no epsilon; empty where nothing."""
+        """Gains from post-processing a release, which cost no budget; empty if there are none."""
         gains = [
             words
-            for gained, words in (
-                (isinstance(self.mechanism, Weighing), "features can be weighed"),
-                (self.mechanism.info.release == "matrix", "variances mended"),
+            for applies, words in (
+                (isinstance(self.mechanism, Weighing), "features can be weighted"),
+                (self.mechanism.info.release == "matrix", "variances corrected"),
             )
-            if gained and self.mechanism.info.guarantee != "none"
+            if applies and self.mechanism.info.guarantee != "none"
         ]
         return f"free: {', '.join(gains)}" if gains else ""
 
     @property
     def psd(self) -> str:
-        """Said of matrices that are always positive semi-definite."""
-        return " · never a negative eigenvalue" if self.mechanism.info.psd else ""
+        """A note on matrices that are always positive semi-definite."""
+        return " · eigenvalues are never negative" if self.mechanism.info.psd else ""
 
 
 def cards(problem: Problem, budget: Budget) -> list[MechanismCard]:
-    """Return the card of every mechanism in one setting."""
+    """Return the cards of all mechanisms in one setting."""
     return [_card(cls(), problem, budget) for cls in all_mechanisms().values()]
 
 
 def _card(mechanism: Mechanism, problem: Problem, budget: Budget) -> MechanismCard:
-    spent: Spent | None = None
-    found: dict[Relation, Status | str] = {}
+    loss: Spent | None = None
+    statuses: dict[Relation, Status | str] = {}
     for relation in Relation:
         there = replace(problem, relation=relation)
         reason = mechanism.why_not(there, budget)
         if reason is not None:
-            found[relation] = reason
+            statuses[relation] = reason
             continue
         account = mechanism.spent(there, budget)
-        found[relation] = mechanism.judged(there, budget, account)
-        # verdicts are told under both relations, what is spent under the setting's alone
+        statuses[relation] = mechanism.judged(there, budget, account)
+        # Show verdicts under both neighbouring relations, but the loss only under the setting's.
         if relation is problem.relation:
-            spent = account
-    here = found[problem.relation]
+            loss = account
+    here = statuses[problem.relation]
     if isinstance(here, str):
         return MechanismCard(
-            mechanism, budget, None, None, _lines(found), f"cannot run here: {here}", ""
+            mechanism, budget, None, None, _lines(statuses), f"cannot run here: {here}", ""
         )
-    words = account_words(mechanism.claim(problem, budget), spent)
+    words = account_words(mechanism.claim(problem, budget), loss)
     aim = mechanism.aims_at(problem, budget)
-    # components are what this page is about; an aim is said where it is another
+    # The page is about components, so name the aim of a mechanism only if it is not components.
     own = "" if aim is Aim.COMPONENTS else f"aims at {aim}"
-    return MechanismCard(mechanism, budget, here, spent, _lines(found), words, own)
+    return MechanismCard(mechanism, budget, here, loss, _lines(statuses), words, own)
 
 
-def _lines(found: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
-    """Return one line for each relation, or one for both where they say the same."""
-    lines = [_line(str(relation), status) for relation, status in found.items()]
-    # most claims are judged alike under both, and a card has room for few lines
-    if len(set(found.values())) == 1:
+def _lines(statuses: Mapping[Relation, Status | str]) -> tuple[StatusLine, ...]:
+    """Return one line for each neighbouring relation, or one line for both if they agree."""
+    lines = [_line(str(relation), status) for relation, status in statuses.items()]
+    # Most verdicts agree under both relations, and a card has space for few lines.
+    if len(set(statuses.values())) == 1:
         return (replace(lines[0], relation="both relations"),)
     return tuple(lines)
 
@@ -146,18 +146,18 @@ GROUPS = {
     NO_PROMISE: 0,
     CANNOT_RUN.capitalize(): 0,
 }
-"""Headings of the list, and how many rows each shows before it is unfolded."""
+"""Headings of the list, and how many rows each heading shows before a user unfolds it."""
 
 MUCH = 0.8
 QUESTIONS: dict[str, Callable[[MechanismCard, float], bool]] = {
-    "Promise holds": lambda card, kept: group_of(card) == "The promise holds",
-    "No delta": lambda card, kept: card.mechanism.info.guarantee == "pure",
-    "Releases a matrix": lambda card, kept: card.mechanism.info.release == "matrix",
-    "Releases directions": lambda card, kept: card.mechanism.info.release == "subspace",
-    "Releases a table": lambda card, kept: card.mechanism.info.release == "data",
-    f"Keeps {percent(MUCH)} or more": lambda card, kept: kept >= MUCH,
+    "Promise holds": lambda card, share: group_of(card) == "The promise holds",
+    "No delta": lambda card, share: card.mechanism.info.guarantee == "pure",
+    "Releases a matrix": lambda card, share: card.mechanism.info.release == "matrix",
+    "Releases directions": lambda card, share: card.mechanism.info.release == "subspace",
+    "Releases a table": lambda card, share: card.mechanism.info.release == "data",
+    f"Keeps {percent(MUCH)} or more": lambda card, share: share >= MUCH,
 }
-"""What may be asked of a mechanism, given the share of the structure that it keeps."""
+"""Filters for mechanisms, given the card and the recovery of a mechanism."""
 
 
 def group_of(card: MechanismCard) -> str:
@@ -174,44 +174,47 @@ def group_of(card: MechanismCard) -> str:
 
 
 def answering(
-    found: Sequence[MechanismCard], kept: Mapping[str, float], asked: Sequence[str]
+    cards: Sequence[MechanismCard], shares: Mapping[str, float], questions: Sequence[str]
 ) -> list[MechanismCard]:
-    """Return the cards that answer every question asked, those that keep most first.
+    """Return the cards that pass every chosen filter, sorted by recovery, the highest first.
 
     Parameters
     ----------
-    found : sequence of MechanismCard
-    kept : mapping of str to float
-        Mean recovery by key; a mechanism that has not run has none.
-    asked : sequence of str
-        Of `QUESTIONS`.
+    cards : sequence of MechanismCard
+    shares : mapping of str to float
+        Mean recovery by mechanism key; mechanisms that have not run are absent.
+    questions : sequence of str
+        Keys of `QUESTIONS`.
     """
 
     def share(card: MechanismCard) -> float:
-        return kept.get(card.mechanism.key, -math.inf)
+        return shares.get(card.mechanism.key, -math.inf)
 
-    chosen = [card for card in found if all(QUESTIONS[one](card, share(card)) for one in asked)]
-    return sorted(chosen, key=lambda card: (-share(card), card.mechanism.info.order))
+    hits = [card for card in cards if all(QUESTIONS[one](card, share(card)) for one in questions)]
+    return sorted(hits, key=lambda card: (-share(card), card.mechanism.info.order))
 
 
 def best_of(
-    found: Sequence[MechanismCard], kept: Mapping[str, float], *, pure: bool = False
+    cards: Sequence[MechanismCard], shares: Mapping[str, float], *, pure: bool = False
 ) -> MechanismCard | None:
-    """Return the card that keeps most among those whose promise holds, if one has run."""
-    holding = [card for card in found if card.status is not None and card.status.verdict.counts]
-    ran = [card for card in answering(holding, kept, ["No delta"] * pure)]
-    return ran[0] if ran and ran[0].mechanism.key in kept else None
+    """Return the card with the highest recovery among promises that hold, or None."""
+    holding = [card for card in cards if card.status is not None and card.status.verdict.counts]
+    ran = [card for card in answering(holding, shares, ["No delta"] * pure)]
+    return ran[0] if ran and ran[0].mechanism.key in shares else None
 
 
-def answer(found: Sequence[MechanismCard], kept: Mapping[str, float]) -> str:
-    """Return which mechanism keeps most among those whose promise holds, with and without delta."""
-    best, pure = best_of(found, kept), best_of(found, kept, pure=True)
+def answer(cards: Sequence[MechanismCard], shares: Mapping[str, float]) -> str:
+    """Return which mechanism whose promise holds keeps most, with delta and without delta."""
+    best, pure = best_of(cards, shares), best_of(cards, shares, pure=True)
     if best is None:
-        return "No mechanism whose promise holds can run here."
-    said = f"**{best.mechanism.info.label}** keeps most: **{percent(kept[best.mechanism.key])}**."
+        return "No mechanism whose promise holds can run at this setting."
+    text = (
+        f"**{best.mechanism.info.label}** keeps the most structure: "
+        f"**{percent(shares[best.mechanism.key])}**."
+    )
     if pure is not None and pure is not best:
-        share = percent(kept[pure.mechanism.key])
-        said += f" With no delta, **{pure.mechanism.info.label}** keeps **{share}**."
-    kinds = Counter(map(group_of, found))
+        label, share = pure.mechanism.info.label, percent(shares[pure.mechanism.key])
+        text += f" With no delta, **{label}** keeps **{share}** of the structure."
+    kinds = Counter(map(group_of, cards))
     holds, loose, fails, *_ = (kinds[name] for name in GROUPS)
-    return f"{said} {holds + loose} of {holds + loose + fails} promises hold."
+    return f"{text} {holds + loose} of {holds + loose + fails} promises hold."

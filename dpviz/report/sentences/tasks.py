@@ -1,4 +1,4 @@
-"""The sentences of a task: what it found, how rows were divided, and what is protected."""
+"""The sentences of a task: its results, how rows were divided, and what is protected."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dpviz.simulation.tasks.plan import CHANCE, CLEAN, TaskPlan
 from dpviz.simulation.tasks.run import FLOOR
 from dpviz.simulation.tasks.task import APART, PROJECTION, TUNED, label_words
 
-_LEAST_ROUNDS = 5  # below this a band is a few points and tells nothing apart
+_LEAST_ROUNDS = 5  # Fewer rounds give too few points to distinguish two mechanisms.
 
-BAND = "central 95 % of the rounds (a release on a split each), not an interval of the mean"
+BAND = "central 95 % of the rounds (one release on one split each), not an interval of the mean"
 
 
 def value_words(score: Score, value: float) -> str:
@@ -25,14 +25,14 @@ def value_words(score: Score, value: float) -> str:
 
 
 def floor_words(name: str) -> str:
-    """Return a floor, completing "against 51 % ..."."""
+    """Return the text of a floor, which completes "against 51 % ..."."""
     return {CLEAN: CLEAN, CHANCE: f"after a {CHANCE}"}.get(name, f"for the {name}")
 
 
 def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
-    """Return the sentences on top: which mechanism keeps what, at the setting's epsilon.
+    """Return the sentences at the top: which mechanism keeps which score, at the setting's epsilon.
 
-    Two mechanisms whose bands overlap count as not told apart.
+    Two mechanisms with overlapping bands are called indistinguishable.
 
     Parameters
     ----------
@@ -42,19 +42,17 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
     """
     score, epsilon = plan.learner.score, plan.shown_epsilon
     if not plan.mechanisms:
-        return "None of the chosen mechanisms can run here; why is said below."
+        return "No chosen mechanism can run at this setting; the reasons are below."
     here = _records(bands[bands["epsilon"] == epsilon])
-    made = [row for row in here if Verdict(row["verdict"]).counts]
+    counting = [row for row in here if Verdict(row["verdict"]).counts]
     if not here:
         return f"Nothing has been measured at epsilon {numeral(epsilon, 6)} yet."
-    if not made:
-        return (
-            f"At epsilon {numeral(epsilon, 6)} none of these mechanisms makes a claim that holds."
-        )
-    floors, known = _floors(bands), _labels(plan)
-    # who makes no claim that holds is not ranked: it may win by giving the rows away
-    ranked = sorted(made, key=lambda row: row["mean"], reverse=score.better == "higher")
-    best, others = ranked[0], ranked[1:]
+    if not counting:
+        return f"At epsilon {numeral(epsilon, 6)} no chosen mechanism has a claim that holds."
+    floors, labels = _floors(bands), _labels(plan)
+    # Do not rank a mechanism whose claim fails, because it could win by publishing the rows.
+    rows = sorted(counting, key=lambda row: row["mean"], reverse=score.better == "higher")
+    best, others = rows[0], rows[1:]
     beside = join_words(
         f"{value_words(score, floors[name]['mean'])} {floor_words(name)}"
         for name in (CLEAN, _random_floor(plan, floors))
@@ -62,23 +60,22 @@ def verdict(plan: TaskPlan, bands: pd.DataFrame) -> str:
     )
     start = (
         f"At epsilon {numeral(epsilon, 6)}, {plan.learner.label} {_after(plan)} "
-        f"{known[best['mechanism']]} "
-        f"reaches {_article(score)} {score.label} of {value_words(score, best['mean'])}"
-        f"{_unit(plan)}, against {beside}."
+        f"{labels[best['mechanism']]} reaches {_article(score)} {score.label} of "
+        f"{value_words(score, best['mean'])}{_unit(plan)}, against {beside}."
     )
-    # an early band is narrow by luck, and would tell apart what is not
+    # A band of few releases may be narrow by chance, and then seems to separate mechanisms.
     if min(row["rounds"] for row in here) < min(_LEAST_ROUNDS, plan.settings.trials):
-        return f"{start} Too few rounds so far to tell mechanisms apart."
-    tied = [known[row["mechanism"]] for row in others if _overlap(row, best)]
-    if tied:
-        start += f" These rounds cannot tell it from {join_words(tied)}: the bands overlap."
-    return start + _at_the_floor(plan, ranked, floors) + _not_counted(here, known)
+        return f"{start} The rounds so far are too few to distinguish mechanisms."
+    ties = [labels[row["mechanism"]] for row in others if _overlap(row, best)]
+    if ties:
+        start += f" These rounds cannot rank it above {join_words(ties)}: the bands overlap."
+    return start + _at_the_floor(plan, rows, floors) + _failing_text(here, labels)
 
 
 def lead(plan: TaskPlan, bands: pd.DataFrame) -> str | None:
     """Return the best score at the setting's epsilon and the floors, in at most 15 words.
 
-    None where no claim that counts has been measured there; `verdict` says so.
+    None if no claim that counts has been measured at this epsilon; `verdict` then explains why.
 
     Parameters
     ----------
@@ -87,15 +84,15 @@ def lead(plan: TaskPlan, bands: pd.DataFrame) -> str | None:
         `dpviz.simulation.tasks.TASK_BAND_COLUMNS`.
     """
     score = plan.learner.score
-    made = [
+    rows = [
         row
         for row in _records(bands[bands["epsilon"] == plan.shown_epsilon])
         if Verdict(row["verdict"]).counts
     ]
-    if not made:
+    if not rows:
         return None
-    # of claims that hold alone, as `verdict` ranks them
-    best = (max if score.better == "higher" else min)(made, key=lambda row: row["mean"])
+    # Rank only mechanisms whose privacy claims hold, as `verdict` does.
+    best = (max if score.better == "higher" else min)(rows, key=lambda row: row["mean"])
     floors, blind = _floors(bands), _random_floor(plan, _floors(bands))
     beside = [
         f"{value_words(score, floors[name]['mean'])} {words}"
@@ -105,8 +102,8 @@ def lead(plan: TaskPlan, bands: pd.DataFrame) -> str | None:
         )
         if name in floors
     ]
-    named = _labels(plan)[best["mechanism"]]
-    first = f"{named}: {score.label} {value_words(score, best['mean'])}"
+    label = _labels(plan)[best["mechanism"]]
+    first = f"{label}: {score.label} {value_words(score, best['mean'])}"
     return f"{', '.join([first, *beside])}."
 
 
@@ -127,7 +124,7 @@ def _labels(plan: TaskPlan) -> dict[str, str]:
 
 def _random_floor(plan: TaskPlan, floors: dict[str, Row]) -> str:
     """Return the floor that a mechanism should beat: a random subspace, or a constant guess."""
-    # where rows are released there is no subspace to be drawn at random
+    # A released table has no subspace that could be compared with a random subspace.
     return CHANCE if CHANCE in floors else plan.learner.score.chance
 
 
@@ -148,65 +145,65 @@ def _overlap(one: Row, other: Row) -> bool:
     return bool(one["low"] <= other["high"] and other["low"] <= one["high"])
 
 
-def _at_the_floor(plan: TaskPlan, ranked: list[Row], floors: dict[str, Row]) -> str:
-    """Return the sentences on mechanisms that do not beat the random floor."""
-    name, known = _random_floor(plan, floors), _labels(plan)
+def _at_the_floor(plan: TaskPlan, rows: list[Row], floors: dict[str, Row]) -> str:
+    """Return the sentences on mechanisms that are not better than the random floor."""
+    name, labels = _random_floor(plan, floors), _labels(plan)
     if name not in floors:
         return ""
     floor, higher = floors[name], plan.learner.score.better == "higher"
-    # bands that share a value are not told apart, whichever mean is higher
-    lost = [known[row["mechanism"]] for row in ranked if _overlap(row, floor)]
+    # Mechanisms whose bands overlap are indistinguishable, whichever mean is higher.
+    lost = [labels[row["mechanism"]] for row in rows if _overlap(row, floor)]
     worse = [
-        known[row["mechanism"]]
-        for row in ranked
+        labels[row["mechanism"]]
+        for row in rows
         if not _overlap(row, floor) and (row["mean"] < floor["mean"]) == higher
     ]
     words = f" Worse than the {name}: {join_words(worse)}." if worse else ""
-    # if none beats chance, that alone is what a reader needs
-    if len(lost) == len(ranked):
-        none = "None of them can" if len(ranked) > 1 else "It cannot"
-        return f" {none} be told from the {name}."
+    # If no mechanism is better than chance, the reader needs no further sentence.
+    if len(lost) == len(rows):
+        none = "No mechanism can" if len(rows) > 1 else "The mechanism cannot"
+        return f" {none} be distinguished from the {name}."
     if lost:
-        return f" Not told from the {name}: {join_words(lost)}.{words}"
+        return f" Mechanisms not distinguished from the {name}: {join_words(lost)}.{words}"
     if worse:
         return words
-    return f" {'All of them do' if len(ranked) > 1 else 'It does'} better than the {name}."
+    return f" Every mechanism whose claim holds does better than the {name}."
 
 
-def _not_counted(here: list[Row], known: dict[str, str]) -> str:
-    said = ""
+def _failing_text(here: list[Row], labels: dict[str, str]) -> str:
+    text = ""
     for verdict, words in _FAILING.items():
-        failing = [known[row["mechanism"]] for row in here if row["verdict"] == verdict]
+        failing = [labels[row["mechanism"]] for row in here if row["verdict"] == verdict]
         if failing:
             verb, whose = ("is", "its") if len(failing) == 1 else ("are", "their")
-            said += f" {join_words(failing)} {verb} not counted: {whose} claim {words}."
-    return said
+            text += f" {join_words(failing)} {verb} not counted: {whose} claim {words}."
+    return text
 
 
 _FAILING = {
     Verdict.REFUTED: "is false",
-    Verdict.OUT_OF_SCOPE: "fails here, outside its scope",
-    Verdict.UNPROVEN: "is not proved for what is released",
+    Verdict.OUT_OF_SCOPE: "fails at this setting, outside its scope",
+    Verdict.UNPROVEN: "is not proved for the numbers that are released",
 }
 
 
 def gains(plan: TaskPlan, bands: pd.DataFrame) -> str:
-    """Return from which epsilon on each mechanism does better than the random floor."""
+    """Return the epsilon from which on each mechanism is better than the random floor."""
     floors = _floors(bands)
     name, higher = _random_floor(plan, floors), plan.learner.score.better == "higher"
     if name not in floors or not plan.mechanisms:
         return ""
     floor = floors[name]
-    found, never = [], []
+    parts, never = [], []
     for mechanism in plan.mechanisms:
         start = None
         rows = _records(bands[bands["mechanism"] == mechanism.text])
         for row in sorted(rows, key=lambda row: row["epsilon"]):
-            # band against band: the floor has rounds of its own, and they vary as well
+            # Compare whole bands, because repeated runs of the floor vary as well.
             clear = row["low"] > floor["high"] if higher else row["high"] < floor["low"]
             if clear and start is None:
                 start = row
-            # a band that falls back is not above the floor from there on: the last rise counts
+            # Use the last epsilon at which the band rises above the floor, as it may fall back.
             elif not clear:
                 start = None
         if start is None:
@@ -216,12 +213,13 @@ def gains(plan: TaskPlan, bands: pd.DataFrame) -> str:
                 f"{mechanism.label} from {numeral(start['epsilon'], 6)} on",
                 start["verdict"],
             )
-            aside = f" (there its claim {_FAILING[status]})" if status in _FAILING else ""
-            found.append(words + aside)
-    if not found:
-        return f"On this axis no band is clear of that of the {name}."
-    nowhere = f"; nowhere on this axis: {join_words(never)}" if never else ""
-    return f"Band clear of that of the {name}: {join_words(found)}{nowhere}."
+            aside = f" (at that epsilon its claim {_FAILING[status]})" if status in _FAILING else ""
+            parts.append(words + aside)
+    if not parts:
+        return f"At every epsilon shown, each mechanism's band overlaps the band of the {name}."
+    nowhere = f"; at no epsilon shown: {join_words(never)}" if never else ""
+    beats = f"Mechanisms whose band no longer overlaps the band of the {name}"
+    return f"{beats}: {join_words(parts)}{nowhere}."
 
 
 def facts(plan: TaskPlan) -> str:
@@ -230,7 +228,7 @@ def facts(plan: TaskPlan) -> str:
     labels = plan.table.labels
     assert labels is not None
     name = f" {plan.table.label_name}" if plan.table.label_name else ""
-    tuned = (
+    tuning = (
         " Hyperparameters are chosen by cross-validation within the training rows of each round."
         if plan.task.tuning == TUNED and plan.learner.kind != CLUSTERING
         else ""
@@ -238,46 +236,48 @@ def facts(plan: TaskPlan) -> str:
     count = f"{len(plan.splits)} random split{'s' if len(plan.splits) > 1 else ''}"
     if plan.task.source != PROJECTION:
         what = "rows" if plan.learner.kind == CLUSTERING else "rows and labels"
-        parts = f"{train} {what} released and learned from, {test} clean rows tested on"
-    # rows that train and are in the subspace are counted once
+        parts = (
+            f"{train} {what} are released and used for training, {test} clean rows are used "
+            "for testing"
+        )
+    # If rows for the subspace are also training rows, count them only once.
     elif plan.task.subspace == APART:
-        parts = f"{private} rows for the subspace, {train} trained on, {test} tested on"
+        parts = f"{private} rows for the subspace, {train} for training, {test} for testing"
     else:
-        parts = f"{private} rows for the subspace, {train} of them trained on, {test} tested on"
+        parts = f"{private} rows for the subspace, {train} of them for training, {test} for testing"
     delta = plan.problem_and_budget(0, plan.settings.epsilon)[1].delta
     return (
-        f"The label{name} {label_words(labels)}. {parts}, in {count}. Privacy is calibrated to the "
-        f"{private}, at delta {numeral(delta)}.{tuned}"
+        f"The label{name} {label_words(labels)}. {parts}, in {count}. The noise is calibrated to "
+        f"{private} rows, at delta {numeral(delta)}.{tuning}"
     )
 
 
 def protected(plan: TaskPlan) -> list[str]:
-    """Return what the privacy of a task covers, a sentence or two each."""
+    """Return what the privacy of a task covers, in a sentence or two for each point."""
     private = f"{plan.sizes[0]:,}"
     if plan.task.source != PROJECTION:
         return [_released_words(plan, private), _post_processing(plan)]
     k = plan.settings.k
     directions = f"the {k} directions of the subspace" if k > 1 else "one direction"
-    whose = "a part that nothing else uses" if plan.task.subspace == APART else "the training rows"
+    whose = "a part for the subspace only" if plan.task.subspace == APART else "the training rows"
     return [
-        f"The rows that the subspace is computed from, {whose} ({private} rows): nothing is "
-        f"released about them but {directions}, as private as the mechanism's status says. Their "
-        "labels are not read.",
-        "Projecting other rows on a released subspace, test rows included, is post-processing: it "
-        "costs those people nothing more.",
+        f"The rows from which the subspace is computed, {whose} ({private} rows). Only "
+        f"{directions} of these rows are released, as privately as the mechanism's status says. "
+        "The labels of these rows are not read.",
+        "Projecting other rows, such as test rows, on a released subspace is post-processing. The "
+        "projection has no further privacy cost for the people behind the subspace.",
     ]
 
 
 def _released_words(plan: TaskPlan, private: str) -> str:
     if plan.learner.kind == CLUSTERING:
         return (
-            f"The training rows ({private}): they are released once, as one noisy table, as "
-            "private as the mechanism's status says. No label is released, for clustering needs "
-            "none."
+            f"The {private} training rows are released once, as one noisy table, as private as the "
+            "mechanism's status says. Clustering needs no labels, so no label is released."
         )
     return (
-        f"The training rows and their labels ({private}): they are released once, as one noisy "
-        "table with the label beside the features, as private as the mechanism's status says."
+        f"The {private} training rows and their labels are released once, as one noisy table with "
+        "the labels. The table is as private as the mechanism's status says."
     )
 
 
@@ -290,22 +290,22 @@ def _post_processing(plan: TaskPlan) -> str:
         "Reading a class from its noisy cells (the sign for two classes, else the largest), "
         "tuning, learning and predicting",
     )
-    return f"{reading} is post-processing, so what is learned is as private as the release."
+    return f"{reading} is post-processing, so the learned model is as private as the release."
 
 
 def unprotected(plan: TaskPlan) -> list[str]:
-    """Return what the privacy of a task does not cover, a sentence or two each."""
-    found = []
+    """Return what the privacy of a task does not cover, in a sentence or two for each point."""
+    items = []
     if plan.task.source == PROJECTION:
         labels = "" if plan.learner.kind == CLUSTERING else " and their labels"
         again = (
             ""
             if plan.task.subspace == APART
-            else " They are the rows of the subspace too, so nothing protects them as a whole."
+            else " The subspace uses the same rows, so subspace and model together are not private."
         )
-        found.append(
-            f"The training rows{labels}: the learner reads them as they are, so what it learns is "
-            f"not private.{again}"
+        items.append(
+            f"The training rows{labels}: the learner reads these rows without noise, so the "
+            f"learned model is not private.{again}"
         )
-    found.append("The test rows, their labels, and their scores.")
-    return found
+    items.append("The test rows, their labels, and their scores.")
+    return items

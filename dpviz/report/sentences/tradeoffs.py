@@ -18,10 +18,10 @@ from dpviz.simulation.least import Predicted, Target
 
 
 def all_alike(table: Measured, k: int) -> str:
-    """Return that any k directions keep as much as the exact ones, if they do; else nothing."""
+    """Return a note if any k directions keep as much as the exact ones, else an empty text."""
     if not nothing_to_recover(chance_share(table.reference, k)):
         return ""
-    return f"any {k} of {table.d} directions keep as much as the exact ones"
+    return f"any {k} of {table.d} directions keep as much structure as the exact directions"
 
 
 def curve_caption(
@@ -31,33 +31,33 @@ def curve_caption(
     metric: str | Metric,
     mechanisms: Sequence[Mechanism],
 ) -> str:
-    """Return which variant is best along an axis, and where that changes."""
+    """Return which variant is best along an axis, and the values at which this changes."""
     labels = {mechanism.text: mechanism.label for mechanism in mechanisms}
     name = metric_of(metric).label
     if bands.empty:
-        return f"None of the chosen mechanisms has a {name}."
+        return f"No chosen mechanism has a value of the metric {name}."
     if best.empty:
-        return f"Mean {name} along {axis}: nowhere do these draws single out one mechanism."
-    # along the axis, from one change of the best to the next
+        return f"Mean {name} along {axis}: no mechanism is clearly best."
+    # Record the values on the axis at which another mechanism becomes the best.
     runs: list[tuple[str, float]] = []
     for mechanism, x in zip(best["mechanism"], best["x"], strict=True):
         if not runs or runs[-1][0] != mechanism:
             runs.append((str(mechanism), float(x)))
     if len(runs) == 1:
         return (
-            f"Among claims that hold, {labels[runs[0][0]]} has the best {name} wherever draws "
-            "can tell."
+            f"Among mechanisms whose claims hold, {labels[runs[0][0]]} has the best {name} "
+            "whenever simulated releases can distinguish mechanisms."
         )
     words = [f"{labels[mechanism]} from {axis} {numeral(x, 3)}" for mechanism, x in runs]
-    return f"Best {name} among claims that hold: {', '.join(words)}."
+    return f"Best {name} among mechanisms whose claims hold: {', '.join(words)}."
 
 
 def row_bound_caption(bands: pd.DataFrame, mechanisms: Sequence[Mechanism]) -> str:
-    """Return what clipping harder gains and costs."""
+    """Return the gain and the cost of stronger clipping."""
     labels = {mechanism.text: mechanism.label for mechanism in mechanisms}
     parts = []
     for mechanism, table in bands.groupby("mechanism", sort=False):
-        # by place and not by label: rows of one mechanism keep their index of the whole table
+        # Select rows by position, because each row keeps its index from the whole table.
         top = table.iloc[int(table["mean"].to_numpy().argmax())]
         last = table.iloc[int(table["x"].to_numpy().argmax())]
         if str(mechanism) in labels and top["x"] < last["x"]:
@@ -67,12 +67,16 @@ def row_bound_caption(bands: pd.DataFrame, mechanisms: Sequence[Mechanism]) -> s
                 f"against {numeral(last['mean'], 3)} at the largest norm)"
             )
     start = (
-        "A smaller bound scales long rows down, which loses signal (bias), and lowers the noise by "
-        "its square. "
+        "A smaller row-norm bound clips long rows, which loses signal (bias). A smaller bound also "
+        "lowers the noise, in proportion to the square of the bound. "
     )
     if not parts:
-        return start + "Here no mechanism gains from clipping harder than the largest norm."
-    return start + "; ".join(parts) + ". Choosing the bound by this curve uses the data."
+        return start + "On this table no mechanism gains from clipping below the largest norm."
+    return (
+        start
+        + "; ".join(parts)
+        + (". Choosing the bound by this curve uses the data and is not private.")
+    )
 
 
 # Targets and plans --------------------------------------------------------------------------------
@@ -82,7 +86,8 @@ def goal_words(goal: Goal, k: int) -> str:
     """Return the goal as the end of a sentence, such as "to keep 90 % of ..."."""
     noun = "one component" if k == 1 else f"{k} components"
     if goal.recovery is not None:
-        words = f"to recover {per_cent(numeral(100 * goal.recovery, 4))} of what {noun} can show"
+        share = per_cent(numeral(100 * goal.recovery, 4))
+        words = f"to recover {share} of the structure that {noun} can show"
     elif goal.metric == "captured_share":
         share = per_cent(numeral(100 * goal.value, 4))
         words = f"to keep {share} of the variance that {noun} can explain"
@@ -105,10 +110,10 @@ def _amount(value: float, what: str, kind: Kind = Kind.MEASUREMENT) -> str:
 
 
 def range_words(low: float, high: float, what: str) -> str:
-    """Return an interval as an estimate with its ends: about 7, between 6.53 and 7.48.
+    """Return an interval as an estimate with its ends, such as "about 7, between 6.53 and 7.48".
 
-    Ends are rounded outwards, to three digits; the estimate is their middle on a logarithmic axis,
-    with as many digits as keep it between them.
+    Ends are rounded outwards, to three digits. The estimate is the middle of the interval on a
+    logarithmic axis, with enough digits to stay between the ends.
     """
     if what == "n":
         ends = f"{math.floor(low):,} and {math.ceil(high):,}"
@@ -118,21 +123,21 @@ def range_words(low: float, high: float, what: str) -> str:
 
 
 def _inside(low: float, high: float) -> float:
-    """Return the middle of an interval with as few digits as leave it there, two at least."""
-    # the search runs on logarithms, where an interval's middle is the geometric mean
+    """Return an interval's middle, rounded to the fewest digits (at least two) that stay inside."""
+    # The search uses logarithms, so the middle of an interval is its geometric mean.
     middle = math.sqrt(low * high)
-    # a rounded middle may fall outside a narrow interval
+    # Do not round the middle of a narrow interval, because it could fall outside.
     few = (float(f"{middle:.{digits}g}") for digits in range(2, 7))
-    return next((found for found in few if low <= found <= high), middle)
+    return next((number for number in few if low <= number <= high), middle)
 
 
 def outwards(value: float, side: int) -> str:
-    """Return a number of three digits that is not inside of the one given."""
+    """Round a number outwards to three digits, so that an interval never shrinks."""
     return numeral(towards(value, 3, side), 3)
 
 
 def sentence(target: Target, k: int) -> str:
-    """Return the answer in words."""
+    """Return the answer of a search for a target, in words."""
     label, what, goal = target.mechanism.label, target.what, goal_words(target.goal, k)
     if target.reason is not None:
         fails = "cannot answer" if target.searched else "was not searched"
@@ -140,15 +145,15 @@ def sentence(target: Target, k: int) -> str:
     sure = f"{per_cent(numeral(100 * target.confidence, 6))} confidence"
     if not target.monotone:
         return (
-            f"{label}: the measure does not move one way with {what}, so there is no single least "
-            f"value {goal}."
+            f"{label}: the measure does not rise or fall steadily with {what}, so no single "
+            f"least value exists {goal}."
         )
     if target.never:
         nothing = "no number of people up to" if what == "n" else "no epsilon up to"
         words = f"With {label}, {nothing} {thousands(target.last)} is enough {goal} ({sure})"
     elif target.high is None:
         over = f" It lies above {_amount(target.low, what)}." if target.low is not None else ""
-        return f"{label}: these draws do not show any value that is enough {goal}.{over}"
+        return f"{label}: no value in these simulated releases is enough {goal}.{over}"
     elif target.low is None:
         words = f"{label} needs {_amount(target.high, what, Kind.UPPER_BOUND)} {goal} ({sure})"
     else:
@@ -157,15 +162,15 @@ def sentence(target: Target, k: int) -> str:
         words = f"{label} needs {amount}, {goal} ({sure})"
     words += "."
     if target.status is not None and target.status.verdict.fails:
-        words += f" Not counted there: {target.status.words}."
+        words += f" This answer does not count: {target.status.words}."
     return words
 
 
-def best_of(found: Sequence[Predicted], *, pure: bool = False) -> Predicted | None:
-    """Return the least answer at which a claim holds, if there is one."""
+def best_of(predictions: Sequence[Predicted], *, pure: bool = False) -> Predicted | None:
+    """Return the least answer at which a claim holds, or None."""
     good = [
         one
-        for one in found
+        for one in predictions
         if one.good
         and math.isfinite(one.least)
         and (not pure or one.mechanism.info.guarantee == "pure")
@@ -173,36 +178,37 @@ def best_of(found: Sequence[Predicted], *, pure: bool = False) -> Predicted | No
     return min(good, key=Predicted.order, default=None)
 
 
-def least_headline(found: Sequence[Predicted], goal: Goal, what: str) -> str:
-    """Return the least epsilon, or people, that reaches a goal: with a delta and without."""
+def least_headline(predictions: Sequence[Predicted], goal: Goal, what: str) -> str:
+    """Return the least epsilon, or number of people, for a goal: with a delta and without."""
     share = goal.value if goal.recovery is None else goal.recovery
-    kept = f"{per_cent(numeral(100 * share, 4))} of the structure"
-    best, pure = best_of(found), best_of(found, pure=True)
+    recovery = f"{per_cent(numeral(100 * share, 4))} of the structure"
+    best, pure = best_of(predictions), best_of(predictions, pure=True)
     if best is None:
-        return f"No mechanism shown keeps {kept}"
-    said = f"With the mechanisms shown, {kept} needs about {_bare(best.least, what)}"
-    said = f"{said} people" if what == "n" else said.replace("about", "about epsilon")
+        return f"No mechanism shown keeps {recovery}"
+    text = f"With the mechanisms shown, keeping {recovery} needs about {_bare(best.least, what)}"
+    text = f"{text} people" if what == "n" else text.replace("about", "about epsilon")
     if pure is None or pure is best:
-        return said
-    return f"{said}, or {_bare(pure.least, what)} with no delta"
+        return text
+    return f"{text}, or {_bare(pure.least, what)} with no delta"
 
 
-def least_lead(found: Sequence[Predicted]) -> str:
-    """Return which mechanism needs least, with a delta and without."""
-    best, pure = best_of(found), best_of(found, pure=True)
+def least_lead(predictions: Sequence[Predicted]) -> str:
+    """Return which mechanism needs least, with a delta and without a delta."""
+    question = "How much accuracy does each epsilon leave?"
+    best, pure = best_of(predictions), best_of(predictions, pure=True)
     if best is None:
-        return "How much accuracy does each epsilon leave?"
+        return question
     more = "" if pure is None or pure is best else f"; with no delta **{pure.mechanism.label}**"
-    return f"How much does each epsilon leave? **{best.mechanism.label}** needs least{more}."
+    return f"{question} **{best.mechanism.label}** needs the least{more}."
 
 
 def _bare(value: float, what: str) -> str:
     return thousands(math.ceil(value)) if what == "n" else numeral(value, 2)
 
 
-def least_html(found: Sequence[Predicted], what: str) -> str:
-    """Return a row for each answer, with a mark on one logarithmic axis, the least first."""
-    ran = [one for one in found if one.value is not None]
+def least_html(predictions: Sequence[Predicted], what: str) -> str:
+    """Return one row for each answer, with a mark on a common logarithmic axis, the least first."""
+    ran = [one for one in predictions if one.value is not None]
     ends = [math.log10(one.least) for one in ran if math.isfinite(one.least)] or [0.0]
     low, high = math.floor(min(ends)), math.floor(max(ends)) + 1
     rows = []
@@ -214,14 +220,14 @@ def least_html(found: Sequence[Predicted], what: str) -> str:
         at = 100 * (math.log10(one.least) - low) / (high - low)
         fails = one.status is not None and one.status.verdict.fails
         kind = "no" if fails else "pure" if one.mechanism.info.guarantee == "pure" else "delta"
-        said = f"<b>{_bare(one.least, what)}</b> {label}"
-        said += f", not counted: {one.status.words}" if fails and one.status is not None else ""
+        text = f"<b>{_bare(one.least, what)}</b> {label}"
+        text += f", not counted: {one.status.words}" if fails and one.status is not None else ""
         side = " left" if at > 55 else ""
         rows.append(
             f'<div class="dp-{kind}" style="--at:{round(at, 1)}%"><i></i>'
-            f'<span class="at{side}">{said}</span></div>'
+            f'<span class="at{side}">{text}</span></div>'
         )
-    silent = [one.mechanism.label for one in found if one.value is None]
+    silent = [one.mechanism.label for one in predictions if one.value is None]
     if silent:
         rows.append(f"<div><span>No prediction: {escape(', '.join(silent))}.</span></div>")
     return f'{_LEAST}<div class="dp-least">{"".join(rows)}</div>'

@@ -1,1 +1,1 @@
-"""Tidy tables, made from results, for figures and downloads."""
+"""Tidy tables, computed from results, for figures and downloads."""

@@ -1,8 +1,8 @@
-"""What the board draws, as JSON: the truth once, and one frame for each epsilon.
+"""Data of the Explore figure as JSON: exact PCA once, and one frame for each epsilon.
 
-`dpviz.report.tables.payload` says what a payload holds. It is assembled once, by `payload`, from
-frames (`dpviz.report.tables.frame`) of the epsilons that are scrubbed over
-(`dpviz.report.tables.scrub`). What of it anybody may see is listed by `publishable`.
+`dpviz.report.tables.payload` defines the form of a payload. `payload` assembles a payload from
+frames (`dpviz.report.tables.frame`) at the epsilons of the slider (`dpviz.report.tables.scrub`).
+`publishable` lists the parts that anybody may see.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ from dpviz.simulation.compare import Comparison
 
 VERSION = 5
 FIRST_COMPONENTS = 15
-"""Components of a spectrum that are shown at first."""
+"""Number of components in a spectrum that the figure shows at first."""
 
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
-# How far above and below the truth an eigenvalue axis reaches, in largest eigenvalues: what is
-# beyond is marked as beyond, and the truth keeps its place whatever epsilon is.
+# These are the ends of the eigenvalue axis above and below 0, in largest true eigenvalues. Values
+# farther out are only marked, so that the axis is the same at every epsilon.
 _ABOVE, _BELOW = 6.0, 2.0
-_MOST_MARKS = 20  # the renderer leaves out texts that would touch
-_LOUD = 1e3  # the same where the axes are made for what is drawn
+_MOST_MARKS = 20  # The renderer leaves out tick texts that would overlap.
+_LOUD = 1e3  # Fitted axes leave out lines beyond this many largest eigenvalues.
 
 LINES = (
-    "Noise alone reaches the edge; a lone true variance is all but lost below the threshold and "
-    "found ever better above it."
+    "Noise alone can give a variance up to the edge. A single true variance below the threshold is "
+    "almost lost; further above the threshold, it is easier to find."
 )
-"""What the two lines of a spectrum mean; see `dpviz.sampling.limits.FreeNoise.lone_overlap`."""
+"""Meaning of the two lines of a spectrum; see `dpviz.sampling.limits.FreeNoise.lone_overlap`."""
 
 
 def payload(
@@ -79,28 +79,28 @@ def payload(
     steps: int | None = None,
     caution: str | None = None,
 ) -> Payload:
-    """Return all that the board needs of one table and setting.
+    """Return all data that the comparison figure needs for one table and setting.
 
     Parameters
     ----------
     prepared : Measured
-        Where its rows are not at hand, there are no pictures.
+        The prepared table; without its rows there are no projections.
     settings : Settings
-        With the current epsilon.
+        Settings with the current epsilon.
     shown : sequence of BoardColumn
-        In order: those of `columns`, with colours.
+        Result of `columns` in its order, with colours.
     epsilons : sequence of float
-        Every epsilon planned.
+        Every planned epsilon.
     frames : sequence of Frame
-        Those at hand; others may be added to ``frames`` later.
+        Available frames; more frames may be added to ``frames`` later.
     expected : mapping, optional
-        `predicted` at ``epsilons``.
+        Result of `predicted` at ``epsilons``.
     least : str, optional
-        `least_epsilons` in words.
+        Result of `least_epsilons` in words.
     steps : int, optional
-        How many epsilons there would be if draws were cheap.
+        Number of epsilons that the slider would have if simulation were cheap.
     caution : str, optional
-        What the answer must not be read without, in a few words.
+        Warning that must accompany the answer, in a few words.
     """
     k, d = settings.k, prepared.d
     picture = PictureRows(prepared, k)
@@ -152,19 +152,19 @@ def payload(
 
 
 def anybodys(prepared: Measured) -> bool:
-    """Return whether there are no rows, or rows that anybody may see."""
+    """Return whether the table has no rows, or rows that anybody may see."""
     return isinstance(prepared, PlannedTable) or (
         isinstance(prepared, Prepared) and prepared.table.public
     )
 
 
 def publishable(payload: Payload) -> Payload:
-    """Return a payload with what is paid for of its table, and nothing else.
+    """Reduce a payload to what the privacy budget of its table covers.
 
-    It may be published where ``publishable`` says so.
+    The result may be published if its entry ``publishable`` is true.
 
-    What is kept is listed here, part by part: the setting, what follows from it without the rows,
-    and published pictures. Names of labels stay where they are public.
+    The code lists every part that stays: the setting, facts that follow from the setting without
+    the rows, and published maps. Names of labels stay if they are public.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def publishable(payload: Payload) -> Payload:
     kinds = labels["kinds"] if labels["public"] else None
     name = labels["name"] if labels["public"] else None
     axis = _heights(1, 0.0, 1.0, None)
-    # Whose column is first follows from the recovered shares: by name it says nothing.
+    # Sort features by name, because the order of columns would reveal the recovered shares.
     columns = sorted(payload["columns"], key=lambda column: column["label"])
     return {
         "version": VERSION,
@@ -215,19 +215,19 @@ def publishable(payload: Payload) -> Payload:
 
 
 def publishable_frame(frame: Frame) -> Frame:
-    """Return a frame with what may be published of it; see `publishable`."""
+    """Reduce a frame to the parts that may be published; see `publishable`."""
     cells = {key: _publishable_cell(cell) for key, cell in frame["cells"].items()}
     return {
         "epsilon": frame["epsilon"],
         "draws": frame["draws"],
         "cells": {key: cells[key] for key in sorted(cells)},
         "skipped": frame["skipped"],
-        "answer": {"recovery": "", "risk": None},  # it names the best, which only the truth tells
+        "answer": {"recovery": "", "risk": None},
     }
 
 
 def _publishable_cell(cell: BoardCell) -> BoardCell:
-    # built anew from a list and not from the cell: what is added to cells later stays in the house
+    # List each publishable entry instead of copying all, so that later additions stay internal.
     status, texts = cell["status"], cell["texts"]
     return {
         "status": status,
@@ -256,7 +256,7 @@ def _publishable_cell(cell: BoardCell) -> BoardCell:
 
 
 def _truth(prepared: Measured, picture: PictureRows, k: int) -> Truth:
-    """Return what exact PCA finds, and its picture."""
+    """Return the results of exact PCA, with its projection."""
     eigenvalues = prepared.reference.eigenvalues
     rows = len(picture.index)
     heights = generator(0, "strip", rows).uniform(-1, 1, rows) if k == 1 else None
@@ -269,13 +269,13 @@ def _truth(prepared: Measured, picture: PictureRows, k: int) -> Truth:
 
 
 def _limits(prepared: Measured, picture: PictureRows, k: int) -> BoardLimits:
-    """Return the axes that every column and every epsilon share: those of the truth."""
+    """Return the axes of exact PCA, which all columns and all epsilons share."""
     d, eigenvalues = prepared.d, prepared.reference.eigenvalues
     largest, linear = float(eigenvalues.max()), linear_up_to(eigenvalues)
-    # of the true picture, with some room: axes that hold still let a release be seen to move
+    # Fit the axes to the true projection with a margin. Fixed axes show how releases move.
     limit = 1.12 * np.abs(picture.places(picture.true, "aligned")).max(axis=0, initial=0.0)
     first = min(FIRST_COMPONENTS, d)
-    # Noise leaves the first eigenvalues of many positive; of few, the last may turn negative.
+    # With many eigenvalues, noise leaves the first positive. With few, the last may be negative.
     first_low = 0.0 if d > 2 * FIRST_COMPONENTS else -largest / 2
     first_linear = max(linear, float(eigenvalues[:first][-1]))
     return {
@@ -291,7 +291,7 @@ def _limits(prepared: Measured, picture: PictureRows, k: int) -> BoardLimits:
 
 
 def linear_up_to(eigenvalues: FloatArray) -> float:
-    """Return up to where an axis of variances is linear: the typical true one, which is sought."""
+    """Return the variance up to which an axis is linear, which is the typical true variance."""
     positive = eigenvalues[eigenvalues > 0]
     return max(float(np.median(positive)), float(positive.max()) * 1e-4)
 
@@ -303,46 +303,46 @@ def spectra(
     *,
     linear: bool = False,
 ) -> Payload:
-    """Return a board of whole eigenspectra at one setting, on axes that hold what is drawn.
+    """Return a payload of whole eigenspectra at one setting, on axes that fit the lines.
 
     Parameters
     ----------
     comparison : Comparison
-        Of any table, also of a plan.
+        Comparison of a table or a plan.
     shown : sequence of BoardColumn
     expected : mapping of str to sequence of float
-        The noisy eigenvalues that are predicted, by mechanism.
+        Predicted noisy eigenvalues by mechanism.
     linear : bool
-        Whether the axis is linear all over.
+        Whether the whole axis is linear.
     """
     prepared, settings = comparison.prepared, comparison.settings
     problem, budget = comparison.problem, comparison.budget
-    found = frame(
+    snapshot = frame(
         prepared, problem, budget.epsilon, comparison.results, comparison.skipped, most=problem.d
     )
     for key, values in expected.items():
-        if key in found["cells"]:
-            # four bytes are finer than any line
-            found["cells"][key]["predicted"] = packed(np.asarray(values, dtype=float), "<f4")
-    made = payload(prepared, settings, shown, [budget.epsilon], [found])
+        if key in snapshot["cells"]:
+            # Four bytes per number are more precise than any drawn line.
+            snapshot["cells"][key]["predicted"] = packed(np.asarray(values, dtype=float), "<f4")
+    content = payload(prepared, settings, shown, [budget.epsilon], [snapshot])
     low, high = _reach(comparison)
     turns = None if linear else linear_up_to(prepared.reference.eigenvalues)
-    made["limits"]["spectrum"]["all"] = _heights(problem.d, low, high, turns)
-    return made
+    content["limits"]["spectrum"]["all"] = _heights(problem.d, low, high, turns)
+    return content
 
 
 def _reach(comparison: Comparison) -> tuple[float, float]:
-    """Return the variances that all spectra of a comparison share.
+    """Return the range of variances for all spectra of a comparison.
 
-    One mechanism whose noise is a million times the signal would press all others flat: beyond
-    `_LOUD` times the largest true eigenvalue lines leave the axis, unless all of them would.
+    A mechanism with a million times more noise than signal would flatten all other spectra. So
+    lines beyond `_LOUD` times the largest true eigenvalue leave the axis, unless all lines would.
     """
     largest = float(comparison.prepared.reference.eigenvalues.max())
     reaches = []
     for result in comparison.results:
         values = result.captured_each if result.eigenvalues is None else result.eigenvalues
         lower, upper = result.edges or (0.0, 0.0)
-        # the edges of the noise are drawn as well, and have to be inside
+        # The chart also draws the ends of the noise spectrum, so they must lie inside the axis.
         reaches.append((min(float(values.min()), lower), max(float(values.max()), upper)))
     sizes = [max(high, -low) for low, high in reaches]
     limit = max(_LOUD * largest, min(sizes, default=0.0))
@@ -353,7 +353,7 @@ def _reach(comparison: Comparison) -> tuple[float, float]:
 
 
 def _heights(count: int, low: float, high: float, linear: float | None) -> Heights:
-    """Return an axis of variances: what it spans, where it is linear, and its marks."""
+    """Return an axis of variances: its ends, its linear part, and its marks."""
     if linear is None:
         return _axis(count, low, high, None, [short(mark) for mark in round_ticks(0.0, high)])
     powers = decades(math.log10(linear), math.log10(high), _MOST_MARKS)
@@ -373,6 +373,6 @@ def _axis(
 
 
 def _beyond(epsilon: float) -> tuple[float, str] | None:
-    """Return a round epsilon to go on to and its text, or None outside `FARTHEST`."""
+    """Return a round epsilon that extends the axis, with its text, or None outside `FARTHEST`."""
     value = float(parseable(epsilon))
     return (value, numeral(value)) if FARTHEST[0] <= value <= FARTHEST[1] else None

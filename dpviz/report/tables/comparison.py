@@ -1,4 +1,4 @@
-"""Tidy tables of one setting: spectra, distances and angles as drawn."""
+"""Tidy tables of one setting: spectra, distances and angles of simulated releases."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SPECTRUM_COLUMNS = (
 
 
 def spectrum_table(prepared: Measured, results: Sequence[Result]) -> pd.DataFrame:
-    """Return each mechanism's eigenspectrum over the draws, beside the true one.
+    """Return each mechanism's eigenspectrum over simulated releases, and the true spectrum.
 
     Returns
     -------
     DataFrame
-        Columns `SPECTRUM_COLUMNS`, one row per component; low and high are the
-        extremes of the draws. Where only a subspace is released the rows are
-        the variance along each released direction, and ``released`` is False.
+        Table with `SPECTRUM_COLUMNS`, one row per component; low and high are the extremes over
+        simulated releases. If only a subspace is released, the rows are the variance along each
+        released direction, and ``released`` is False.
     """
     true = prepared.reference.eigenvalues
     parts = []
     for result in results:
         released = result.eigenvalues is not None
-        # a subspace has no spectrum: shown is the variance it captures, marked as not released
+        # A subspace has no eigenvalues, so show its captured variance, marked as not released.
         values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
         count = values.shape[1]
         parts.append(
@@ -39,7 +39,7 @@ def spectrum_table(prepared: Measured, results: Sequence[Result]) -> pd.DataFram
                     "component": np.arange(1, count + 1),
                     "true": true[:count],
                     "median": np.median(values, axis=0),
-                    # of all draws and not of most: one draw is what a release is
+                    # Use the extremes, because any single simulated release could be the real one.
                     "low": values.min(axis=0),
                     "high": values.max(axis=0),
                     "released": released,
@@ -58,13 +58,13 @@ ANGLE_COLUMNS = ("mechanism", "trial", "angle", "degrees", "projection_distance"
 
 
 def distance_table(results: Sequence[Result]) -> pd.DataFrame:
-    """Return the subspace distance and principal angles of every draw.
+    """Return the subspace distance and principal angles of every simulated release.
 
     Returns
     -------
     DataFrame
-        Columns `ANGLE_COLUMNS`; ``angle`` counts from 1, the smallest; the
-        distance is repeated for each angle of its trial.
+        Table with `ANGLE_COLUMNS`; ``angle`` counts from 1, the smallest; the distance is repeated
+        for each angle of its trial.
     """
     parts = []
     for result in results:
@@ -73,7 +73,7 @@ def distance_table(results: Sequence[Result]) -> pd.DataFrame:
             pd.DataFrame(
                 {
                     "mechanism": result.mechanism.text,
-                    # one row for each angle, k of them to a trial
+                    # A trial fills k rows of the table, one for each angle.
                     "trial": np.repeat(np.arange(trials), k),
                     "angle": np.tile(np.arange(1, k + 1), trials),
                     "degrees": np.degrees(result.angles).ravel(),
@@ -91,13 +91,13 @@ MEASURE_COLUMNS = ("mechanism", "mean", "low", "high")
 
 
 def measure_table(results: Sequence[Result], metric: str) -> pd.DataFrame:
-    """Return mean and range of one metric for each variant that has it.
+    """Return mean and range of one metric for each variant that has this metric.
 
     Returns
     -------
     DataFrame
-        Columns `MEASURE_COLUMNS`; low and high hold the central 95 % of the draws.
+        Table with `MEASURE_COLUMNS`; low and high hold the central 95 % of the simulated releases.
     """
-    found = [(r.mechanism.text, r.summaries[metric]) for r in results if metric in r.metrics]
-    rows = [(key, summary.mean, summary.low, summary.high) for key, summary in found]
+    summaries = [(r.mechanism.text, r.summaries[metric]) for r in results if metric in r.metrics]
+    rows = [(key, summary.mean, summary.low, summary.high) for key, summary in summaries]
     return pd.DataFrame(rows, columns=list(MEASURE_COLUMNS))

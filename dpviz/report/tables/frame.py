@@ -1,9 +1,8 @@
-"""What the board shows at one epsilon: a cell for each mechanism, in numbers and in words.
+"""Data of the Explore figure at one epsilon, for each mechanism in numbers and in words.
 
-A frame is a comparison at one epsilon, boiled down to what the board shows. Every
-frame uses the same named streams as `compare`, so the frame at the current epsilon
-holds exactly the numbers that every other page shows, and a dot that moves between
-frames is the same draw with more or less noise.
+A frame reduces a comparison at one epsilon to the figure's data. Every frame uses the same named
+random streams as `compare`. So the frame at the current epsilon holds exactly the numbers of every
+other page, and a dot that moves between frames is the same release with more or less noise.
 """
 
 from __future__ import annotations
@@ -51,44 +50,46 @@ from dpviz.simulation.picture.shown import drowned, mirrored, points, steady
 PICTURE_POINTS = 300
 
 MOST_COMPONENTS = 64
-"""Eigenvalues sent for each mechanism and frame."""
+"""Number of eigenvalues sent for each mechanism and frame."""
 
-# The metrics a frame needs; the rest would cost two more eigenvalue problems a draw.
+# A snapshot needs only these metrics. Others would cost two more eigenvalue problems per release.
 FRAME_METRICS = ("recovery", "captured_share", "projection_distance")
 
 _STEADY = steady(PICTURE_POINTS)
-_NAMED_BARS = 5  # of a scree; more have no room for texts
-_MOST_NAMED = 3  # labels that drown, by name
-_WORDS = ((0.1, "mere chance"), (0.5, "partly"), (0.9, "usable"), (math.inf, "nearly all"))
+_NAMED_BARS = 5  # A scree plot with more bars has no space for texts.
+_MOST_NAMED = 3  # At most this many hidden labels are listed by name.
+_WORDS = (
+    (0.1, "no better than chance"), (0.5, "partly"), (0.9, "usable"), (math.inf, "nearly all")
+)  # fmt: skip
 
 
 def recovery_words(recovery: float) -> str:
-    """Return a recovery in words: mere chance, partly, usable or nearly all."""
+    """Return a recovery in words: no better than chance, partly, usable or nearly all."""
     return next(words for below, words in _WORDS if recovery < below)
 
 
 class PictureRows:
-    """The rows of a picture: the same in every frame."""
+    """The rows that a projection shows, the same in every frame."""
 
     def __init__(self, prepared: Measured, k: int) -> None:
         if isinstance(prepared, Prepared):
             self.rows, self.index = prepared.picture(PICTURE_POINTS)
-        else:  # a plan has no rows, and a table that is read in batches shows none
+        else:  # A plan has no rows, and a table read in batches shows none.
             self.rows, self.index = np.empty((0, prepared.d)), np.empty(0, dtype=np.intp)
-        # one for all frames: what moves on the board is the release
+        # Use the same exact components for all snapshots, so that only the release moves.
         self.true = prepared.reference.eigenvectors[:, :k]
-        # No projection of a row is longer than the row: nothing is ever cut off.
+        # A projection is never longer than its row, so all points fit into this scale.
         self.scale = float(np.linalg.norm(self.rows, axis=1).max(initial=0.0)) or 1.0
 
     def places(self, frame: FloatArray, axes: str) -> FloatArray:
-        """Return where the rows lie in a frame of directions."""
+        """Return the coordinates of the rows along the directions in ``frame``."""
         return coordinates(self.rows, frame, self.true, axes)
 
     def packed(self, frame: FloatArray, axes: str = "aligned") -> str:
-        """Return those places as the script reads them."""
-        # 16 bits a coordinate are far finer than a pixel, in a quarter of the bytes of a double
-        drawn = self.places(frame, axes)
-        return packed(np.round(drawn / self.scale * 32767), "<i2")
+        """Return the coordinates of `places`, packed for the script."""
+        # Store 16 bits per coordinate. They are far finer than a pixel, and a quarter of a double.
+        places = self.places(frame, axes)
+        return packed(np.round(places / self.scale * 32767), "<i2")
 
 
 def _four(summary: Summary) -> tuple[float, float, float, float]:
@@ -104,20 +105,20 @@ def short(value: float) -> float:
 def _spectrum(result: Result, most: int) -> Spectrum:
     released = result.eigenvalues is not None
     values = result.eigenvalues if result.eigenvalues is not None else result.captured_each
-    # the largest come first, and all others are noise on any screen
-    kept = values[:, :most]
-    # the range of all draws: one of them is what a release is
-    lines = np.stack([np.median(kept, axis=0), kept.min(axis=0), kept.max(axis=0)])
+    # Eigenvalues are sorted from the largest. Those after the first ones look like noise.
+    leading = values[:, :most]
+    # Show minimum and maximum, because any single simulated release could be the real one.
+    lines = np.stack([np.median(leading, axis=0), leading.min(axis=0), leading.max(axis=0)])
     return {
         "released": released,
-        "count": int(kept.shape[1]),
+        "count": int(leading.shape[1]),
         "text": numeral(float(lines[0, 0]), 3),
         "lines": packed(lines, "<f4"),
     }
 
 
 def said_of(recovery: float) -> tuple[str, str]:
-    """Return a recovery in per cent, below 0 where chance keeps more, and in words."""
+    """Return a recovery in per cent, below 0 if random directions keep more, and in words."""
     return percent(recovery), recovery_words(recovery)
 
 
@@ -150,15 +151,16 @@ def _cell(
     published: Result | None,
     kinds: tuple[str, ...],
     error: float | None,
+    problem: Problem,
 ) -> BoardCell:
     distances, status, edges = result.metrics["projection_distance"], result.status, result.edges
     middle, spread = float(np.median(distances)), summarise(distances)
-    # Without one where k = d: every subspace is then the whole space.
-    drawn = result.metrics.get("recovery")
-    recovery = None if drawn is None else summarise(drawn)
+    # If k = d, every subspace is the whole space, so recovery is undefined.
+    recoveries = result.metrics.get("recovery")
+    recovery = None if recoveries is None else summarise(recoveries)
     text, words = ("", "") if recovery is None else said_of(recovery.mean)
     aim = result.hint or ""
-    # a hint is "words: advice", and beside the recovery the advice is enough
+    # A hint has the form "words: advice". Beside the recovery, the advice is enough.
     best = [aim.partition(": ")[2]] if aim else []
     before = (result.before or {}).get("recovery")
     return {
@@ -171,133 +173,135 @@ def _cell(
         "edges": None if edges is None else (short(edges[0]), short(edges[1])),
         "threshold": None if result.threshold is None else short(result.threshold),
         "picture": picture.packed(result.components[draw], axes),
-        "published": None if published is None else _published(published, kinds, error),
+        "published": None if published is None else _picture_of(published, kinds, error),
         "texts": {
             "recovery": text,
             "words": words,
             "said": "; ".join([words, *best]),
             "range": []
-            if drawn is None
-            else [said_of(float(end))[0] for end in (drawn.min(), drawn.max())],
+            if recoveries is None
+            else [said_of(float(end))[0] for end in (recoveries.min(), recoveries.max())],
             "before": "" if before is None else f"as released {said_of(float(before.mean()))[0]}",
             "aim": aim,
-            "risk": guesses_words(both_worlds(result.spent)),
+            "risk": guess_sentence(
+                guesses_words(both_worlds(result.spent)), problem.relation, problem.unit
+            ),
             "distance": decimals(middle, 2),
             "claim": _claim(result),
             "found": [
-                *([] if recovery is None else _found(result, recovery, decimals(middle, 2))),
+                *([] if recovery is None else _draw_rows(result, recovery, decimals(middle, 2))),
                 *([] if published is None else _fidelity(published)),
             ],
         },
     }
 
 
-def _published(result: Result, kinds: tuple[str, ...], error: float | None) -> Published | None:
-    """Return the points of a published picture and what is said of it: nothing private is read."""
+def _picture_of(result: Result, kinds: tuple[str, ...], error: float | None) -> Published | None:
+    """Return the points and notes of a published map, without reading private data."""
     if not result.pictures:
         return None
     picture = result.pictures[0]
-    shown, said = points(picture, _STEADY), []
+    sample, notes = points(picture, _STEADY), []
     codes = None
     if picture.plan.kinds > 1:
-        # a byte a point: 255 is a point without a label
-        codes = packed(np.where(shown.colours < 0, 255, np.minimum(shown.colours, 254)), "u1")
+        # One byte per label is enough. The value 255 marks a point without a label.
+        codes = packed(np.where(sample.colours < 0, 255, np.minimum(sample.colours, 254)), "u1")
         hidden = [f"“{kinds[kind]}”" for kind in drowned(picture)]
         if len(hidden) == len(kinds):
-            said.append("no label can be told apart")
+            notes.append("no label can be distinguished")
         elif hidden:
             several = len(hidden) > _MOST_NAMED
             names = f"{len(hidden)} labels" if several else " and ".join(hidden)
-            said.append(f"{names} cannot be told apart")
+            notes.append(f"{names} cannot be distinguished")
     elif len(kinds) > 1:
-        said.append("labels would drown")
+        notes.append("noise would hide the labels")
     if picture.disk:
-        said.append("shows directions, not lengths")
+        notes.append("the chart shows directions, not lengths")
     if error is not None:
-        said.append(f"noise: shape off by at most {percent(min(error, 1.0))}")
+        notes.append(f"noise changes the shape by at most {percent(min(error, 1.0))}")
     return {
-        "places": packed(np.round(shown.places / picture.frame * 32767), "<i2"),
+        "places": packed(np.round(sample.places / picture.frame * 32767), "<i2"),
         "reach": [short(float(value)) for value in picture.frame],
         "codes": codes,
-        "said": said,
+        "said": notes,
         "scree": _scree(picture.scree),
     }
 
 
 def _scree(scree: Scree | None) -> tuple[str, list[str]]:
-    """Return the shares of the variance that are published; empty where noise hides them."""
+    """Return the published shares of the variance, or empty data if noise hides the shares."""
     if scree is None or not scree.clear:
         return "", []
-    # noise may carry a share beyond all there is
+    # Noise may raise a share above 1, so cap it.
     pairs = np.minimum(np.stack([scree.shares, TWO_SIDED * scree.errors], axis=1), 1.0)
-    named = scree.shares if len(scree.shares) <= _NAMED_BARS else scree.shares[:1]
-    texts = [percent(min(float(share), 1.0)) for share in named]
+    shares = scree.shares if len(scree.shares) <= _NAMED_BARS else scree.shares[:1]
+    texts = [percent(min(float(share), 1.0)) for share in shares]
     return packed(np.round(pairs * 32767), "<i2"), texts
 
 
 def _fidelity(result: Result) -> list[Line]:
-    """Return how good a published picture is: measured on the rows, so for the working view."""
-    found = {key: float(values.mean()) for key, values in result.metrics.items()}
-    if "fidelity" not in found:
+    """Return how well a published map represents the rows, for the working view only."""
+    means = {key: float(values.mean()) for key, values in result.metrics.items()}
+    if "fidelity" not in means:
         return []
-    text = f"{percent(found['fidelity'])} like the true points"
-    if "class_picture" in found:
-        text += f", {percent(found['class_picture'])} of labels that can be told"
+    text = f"{percent(means['fidelity'])} similar to the true points"
+    if "class_picture" in means:
+        text += f", {percent(means['class_picture'])} of distinguishable labels"
     return [("Published", f"{text}; never printed")]
 
 
 def _claim(result: Result) -> list[Line]:
-    """Return what is promised and spent: name and text."""
-    claimed, spent = result.claimed, result.spent
+    """Return lines of name and text on the claimed and the actual privacy loss."""
+    budget, loss = result.claimed, result.spent
     cost = "no ε is known"
-    if spent is not None:
-        cost = spent.cost.words(3, "ε") + _delta(spent.delta)
-    promised = "nothing" if claimed is None else _budget(claimed.epsilon, claimed.delta)
-    return [("Claims", promised), ("Spends", cost)]
+    if loss is not None:
+        cost = loss.cost.words(3, "ε") + _delta(loss.delta)
+    promise = "nothing" if budget is None else _budget(budget.epsilon, budget.delta)
+    return [("Claims", promise), ("Spends", cost)]
 
 
-def _found(result: Result, recovery: Summary, distance: str) -> list[Line]:
-    """Return what the draws show: name and text."""
+def _draw_rows(result: Result, recovery: Summary, distance: str) -> list[Line]:
+    """Return lines of name and text on what the simulated releases show."""
     (text, words), k = said_of(recovery.mean), result.components.shape[2]
     d = result.components.shape[1]
     low, high = (said_of(value)[0] for value in (recovery.low, recovery.high))
     share = percent(float(result.metrics["captured_share"].mean()))
     angles = np.quantile(np.degrees(result.angles), [0.5, 0.025, 0.975], axis=0).T
-    turned = [
+    angle_words = [
         f"{decimals(median, 0)}° ({decimals(least, 0)} to {decimals(most, 0)})"
         for median, least, most in angles
     ]
-    found = [
+    rows = [
         (
             "Recovers",
-            f"{text} ({words}); the central 95 % of the draws from {low} to {high}; {share} of "
-            f"the variance that the best {k} explain",
+            f"{text} ({words}); 95 % of simulated releases from {low} to {high}; {share} of the "
+            f"variance that the best {k} components explain",
         ),
         (
             "Distance",
-            f"median {distance}; 0 is the true space, {decimals(chance_distance(d, k), 2)} chance, "
-            f"{decimals(farthest_distance(d, k), 2)} the farthest",
+            f"median {distance}; 0 is the true subspace, {decimals(chance_distance(d, k), 2)} a "
+            f"random subspace, {decimals(farthest_distance(d, k), 2)} the farthest subspace",
         ),
-        ("Principal angles", ", ".join(turned)),
+        ("Principal angles", ", ".join(angle_words)),
     ]
     if result.before is not None and "recovery" in result.before:
-        found.append(("As released", _before(result, text)))
+        rows.append(("As released", _before(result, text)))
     if result.edges is not None and result.threshold is not None:
         edge, threshold = numeral(result.edges[1]), numeral(result.threshold)
-        found.append(("Noise", f"edge {edge}, threshold {threshold}"))
-    return found
+        rows.append(("Noise", f"edge {edge}, threshold {threshold}"))
+    return rows
 
 
 def _before(result: Result, after: str) -> str:
-    """Return what the same releases were before post-processing, at the same epsilon."""
+    """Describe the releases before post-processing, at the same epsilon."""
     assert result.before is not None
     was = said_of(float(result.before["recovery"].mean()))[0]
-    said = f"recovers {was}, and {after} after post-processing: the same ε pays for both"
+    text = f"recovers {was}, and {after} after post-processing, at the same ε"
     errors = [metrics.get("noise_frobenius") for metrics in (result.before, result.metrics)]
     if errors[0] is not None and errors[1] is not None:
         share = float(errors[1].mean() / errors[0].mean()) if errors[0].any() else 1.0
-        said += f"; what is left of the matrix's error: {percent(share)}"
-    return f"{said}. {WHY_THE_BASIS}"
+        text += f"; share of the matrix error that remains: {percent(share)}"
+    return f"{text}. {WHY_THE_BASIS}"
 
 
 def frame(
@@ -313,7 +317,7 @@ def frame(
     published: Mapping[Mechanism, Result] = MappingProxyType({}),
     errors: Mapping[Mechanism, float] = MappingProxyType({}),
 ) -> Frame:
-    """Return what the board shows at one epsilon.
+    """Return the data of the comparison figure at one epsilon.
 
     Parameters
     ----------
@@ -321,19 +325,19 @@ def frame(
     problem : Problem
     epsilon : float
     results : sequence of Result
-        With the metrics `FRAME_METRICS` at least.
+        Results that have at least the metrics `FRAME_METRICS`.
     skipped : sequence of Skipped
     draw : int
-        Whose picture is shown, from 0.
+        Number of the simulated release to show, from 0.
     axes : {"aligned", "raw"}
-        As in `dpviz.report.tables.projection.coordinates`.
+        Alignment, as in `dpviz.report.tables.projection.coordinates`.
     most : int
-        Eigenvalues of each mechanism.
+        Maximum number of eigenvalues per mechanism.
     published : mapping
-        By mechanism, what it does where a picture of the rows shares its budget
+        Results by mechanism if a map of the rows shares the budget
         (`dpviz.simulation.compare.pictured`).
     errors : mapping
-        By mechanism, how far noise may put that picture off, where it is to be said
+        How far noise may distort a map, by mechanism, if reported
         (`dpviz.simulation.compare.errors_of_pictures`).
 
     Returns
@@ -352,6 +356,7 @@ def frame(
             published.get(one.mechanism),
             kinds,
             errors.get(one.mechanism),
+            problem,
         )
         for one in results
     }
@@ -365,30 +370,30 @@ def frame(
 
 
 def _headline(problem: Problem, epsilon: float, cells: Mapping[Mechanism, BoardCell]) -> Headline:
-    """Return the answer at one epsilon; who is within three standard errors of the best is tied."""
+    """Return the answer at one epsilon; ties are within three standard errors of the best."""
     at = f"At epsilon {numeral(epsilon, 3)}"
-    counted = [
+    candidates = [
         (cell["recovery"], mechanism.label, cell["texts"])
         for mechanism, cell in cells.items()
         if cell["recovery"] is not None and cell["status"]["counts"]
     ]
-    if not counted:
+    if not candidates:
         why = "no claim of these mechanisms holds"
         if any(cell["status"]["counts"] for cell in cells.values()):
-            why = "there is nothing to recover: any directions keep as much as the exact ones"
+            why = "there is nothing to recover: all directions keep as much as the exact directions"
         return {"recovery": f"{at} {why}.", "risk": None}
-    # by recovery alone, and equal ones in the order of the columns
-    (best, label, texts), *others = sorted(counted, key=lambda one: -one[0][0])
-    tied = [
+    # Sort features only by recovery, so that equal recoveries keep the order of the columns.
+    (best, label, texts), *others = sorted(candidates, key=lambda one: -one[0][0])
+    ties = [
         other
         for recovery, other, _ in others
         if best[0] - recovery[0] <= 3 * math.hypot(best[3], recovery[3])
     ]
-    rivals = f"{len(tied)} others" if len(tied) > 2 else " and ".join(tied)
-    tie = f", tied with {rivals}" if tied else ""
+    rivals = f"{len(ties)} others" if len(ties) > 2 else " and ".join(ties)
+    tie = f", tied with {rivals}" if ties else ""
     return {
         "recovery": f"{at}, {label} keeps {texts['recovery']} of the structure{tie}.",
-        "risk": guess_sentence(texts["risk"], problem.relation, problem.unit),
+        "risk": texts["risk"],
     }
 
 
@@ -401,7 +406,7 @@ def frame_of(
     published: Mapping[Mechanism, Result] = MappingProxyType({}),
     errors: Mapping[Mechanism, float] = MappingProxyType({}),
 ) -> Frame:
-    """Return the frame of a whole comparison, or of its first draws; see `frame`."""
+    """Return the frame of a whole comparison, or of its first releases; see `frame`."""
     results: Sequence[Result] = comparison.results
     if draws is not None:
         results = [first_draws(result, draws) for result in results]
@@ -421,24 +426,24 @@ def frame_of(
 def facing(
     published: Mapping[Mechanism, Result], directions: dict[Mechanism, FloatArray]
 ) -> dict[Mechanism, Result]:
-    """Turn published pictures to point as their neighbours do: released directions alone decide.
+    """Orient published maps like their neighbours along epsilon, using only released directions.
 
-    A direction and its opposite are one, and a neighbour may have chosen the other.
+    A direction and its opposite are equivalent, so a neighbour may have the opposite direction.
 
     Parameters
     ----------
     published : mapping
     directions : dict
-        Of the neighbours' pictures by mechanism; these take their place.
+        Directions of the neighbouring frames by mechanism; the new directions replace them.
     """
-    found = dict(published)
+    results = dict(published)
     for mechanism, result in published.items():
         if not result.pictures:
             continue
         picture = result.pictures[0]
         axes = result.components[0][:, : picture.plan.axes]
-        turned = (axes * directions.get(mechanism, axes)).sum(axis=0) < 0
-        directions[mechanism] = np.where(turned, -axes, axes)
-        pictures = (mirrored(picture, turned.tolist()), *result.pictures[1:])
-        found[mechanism] = replace(result, pictures=pictures)
-    return found
+        flips = (axes * directions.get(mechanism, axes)).sum(axis=0) < 0
+        directions[mechanism] = np.where(flips, -axes, axes)
+        pictures = (mirrored(picture, flips.tolist()), *result.pictures[1:])
+        results[mechanism] = replace(result, pictures=pictures)
+    return results

@@ -1,22 +1,22 @@
-"""The shape of what a board is drawn from: `dpviz.report.tables.board` fills it.
+"""Types of the payload that `dpviz.report.tables.board` fills.
 
-What is read travels as text: who draws it writes no number. Numbers that are drawn travel packed:
+Numbers to read are sent as text, so that the renderer formats none. Numbers to draw are packed as
 base64 of little-endian bytes. ``python -m tools.payload`` writes the JSON Schema
 (docs/board.schema.json) and the renderer's types (dpviz/report/figures/board/payload.d.ts) from
-here.
+this file.
 """
 
 from typing import NotRequired, TypedDict
 
 Line = tuple[str, str]
-"""Name and text of a line beside a picture."""
+"""Name and text of a line beside a chart."""
 
 Told = tuple[float, str, str]
-"""A recovery, its text and its words."""
+"""A recovery as a number, its text and its words."""
 
 
 class TableFacts(TypedDict):
-    """What the board says of its table and setting.
+    """Facts about the figure's table and setting.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class TableFacts(TypedDict):
 
 
 class Truth(TypedDict):
-    """What exact PCA finds.
+    """Results of exact PCA.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Truth(TypedDict):
 
 
 class LabelCodes(TypedDict):
-    """The labels of the rows in a picture, or nothing but None.
+    """Labels of the rows in a projection; None without labels.
 
     Attributes
     ----------
@@ -86,14 +86,14 @@ class Heights(TypedDict):
 
 
 class SpectrumLimits(TypedDict):
-    """The axes of a spectrum: of the first components, and of all."""
+    """The axes of a spectrum: one for the first components, one for all components."""
 
     first: Heights
     all: Heights
 
 
 class BoardLimits(TypedDict):
-    """What every column shares.
+    """Limits of axes that all columns share.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class BoardLimits(TypedDict):
 
 
 class Chance(TypedDict):
-    """What a random subspace is worth.
+    """Values of a random subspace.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Palette(TypedDict):
 
 
 class Level(TypedDict):
-    """A level of recovery that is drawn across.
+    """A level of recovery, drawn as a line.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class Level(TypedDict):
 
 
 class BoardColumn(TypedDict):
-    """What the head of a mechanism's column says.
+    """Content of the column head of a mechanism.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class BoardColumn(TypedDict):
 
 
 class ClaimFacts(TypedDict):
-    """What is known of a claim at one epsilon.
+    """Facts about a claim at one epsilon.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class ClaimFacts(TypedDict):
 
 
 class Spectrum(TypedDict):
-    """Eigenvalues of the draws.
+    """Eigenvalues of simulated releases.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class Spectrum(TypedDict):
 
 
 class Texts(TypedDict):
-    """What is read of a cell.
+    """Readable texts on one mechanism at one epsilon.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class Texts(TypedDict):
     range : the least and the most that a draw recovers
     before : what was recovered before post-processing; empty where nothing was done
     aim : what it aims at instead of A and how far that leads, empty where that is all the way
-    risk : how many of 100 guesses are right, or at most
+    risk : what a guesser gains from its release
     claim, found : lines
     """
 
@@ -229,7 +229,7 @@ class Texts(TypedDict):
 
 
 class Published(TypedDict):
-    """Points that stand for the rows of a picture, from what is released alone.
+    """Points that stand for the rows, from released numbers alone.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ class Published(TypedDict):
     codes : uint8, the place of the label that a point's cell shows, 255 where noise hides which
     said : what is to be read beside it, in lines
     scree : int16 pairs in units of 1/32767, the share of the variance of each component and half a
-        bar of 95 % about it, then texts of the first shares; empty where noise hides them
+        bar of 95 % about it, then texts of the first shares; empty if noise hides them
     """
 
     places: str
@@ -249,12 +249,12 @@ class Published(TypedDict):
 
 
 class BoardCell(TypedDict):
-    """One mechanism at one epsilon.
+    """Results of one mechanism at one epsilon.
 
     Attributes
     ----------
     recovery : mean, the central 95 % of the draws and the mean's standard error, 0 for a single
-        draw; None where k = d
+        release; None if k = d
     before : the mean recovery as released, where recovery is after post-processing
     distances : one a draw
     distance : median and the central 95 % of the draws
@@ -280,7 +280,7 @@ class BoardCell(TypedDict):
 
 
 class Headline(TypedDict):
-    """The answer at one epsilon.
+    """The answer at one epsilon, in words.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ class Headline(TypedDict):
 
 
 class Frame(TypedDict):
-    """What the board shows at one epsilon.
+    """The data of the figure at one epsilon.
 
     Attributes
     ----------
@@ -301,9 +301,9 @@ class Frame(TypedDict):
     cells : by mechanism
     skipped : why a mechanism cannot run, by mechanism
     lines : by mechanism, and of the exact one, A, B and C of a straight line Ax + By = C
-        through the picture, where a lesson draws one
+        in the projection, if a lesson draws a line
     counted : by mechanism, how many components are found and how many variances lie above the
-        threshold, where a lesson counts them
+        threshold, if a lesson counts both
     """
 
     epsilon: float
@@ -316,7 +316,7 @@ class Frame(TypedDict):
 
 
 class Payload(TypedDict):
-    """All that the board needs of one table and setting.
+    """All data that the comparison figure needs for one table and setting.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Two-dimensional pictures of rows in a released subspace."""
+"""Two-dimensional projections of rows on a released subspace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PICTURE_COLUMNS = ("mechanism", "x", "y", "label")
 
 
 def procrustes(frame: FloatArray, target: FloatArray) -> FloatArray:
-    """Return the orthogonal Q that makes ``frame @ Q`` closest to the target.
+    """Return the orthogonal Q for which ``frame @ Q`` is closest to the target.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def procrustes(frame: FloatArray, target: FloatArray) -> FloatArray:
 
     Notes
     -----
-    Q = U W' from the singular value decomposition of frame'target (Schoenemann
-    1966). It turns and reflects inside the space and leaves the space as it is.
+    Q = U W' from the singular value decomposition of frame'target (Schoenemann 1966). Q turns and
+    reflects only inside the space, so the space stays the same.
     """
     U, _, Wt = np.linalg.svd(frame.T @ target)
     Q: FloatArray = U @ Wt
@@ -43,7 +43,7 @@ def procrustes(frame: FloatArray, target: FloatArray) -> FloatArray:
 
 
 def coordinates(rows: FloatArray, frame: FloatArray, target: FloatArray, axes: str) -> FloatArray:
-    """Return rows in a released space, shape (m, min(k, 2)).
+    """Return coordinates of rows in a released space, shape (m, min(k, 2)).
 
     Parameters
     ----------
@@ -51,46 +51,45 @@ def coordinates(rows: FloatArray, frame: FloatArray, target: FloatArray, axes: s
     frame, target : ndarray of shape (d, k)
         Released and true components.
     axes : {"aligned", "raw"}
-        Aligned to the true axes by orthogonal Procrustes, or as released with
-        only the signs matched.
+        Aligned to the true axes by orthogonal Procrustes, or as released with matched signs.
     """
     if axes == "aligned":
-        shown = (frame @ procrustes(frame, target))[:, :2]
+        plane = (frame @ procrustes(frame, target))[:, :2]
     else:
-        # a component has no sign of its own: mirrored axes are no difference
+        # The sign of a component is arbitrary, so choose it to agree with the true component.
         signs = np.sign(np.einsum("ij,ij->j", frame, target))
-        # orthogonal to the true one, a component keeps the sign that it was released with
+        # A component orthogonal to the true one keeps its sign, because no sign agrees better.
         signs[signs == 0] = 1
-        shown = (frame * signs)[:, :2]
-    drawn: FloatArray = rows @ shown
-    return drawn
+        plane = (frame * signs)[:, :2]
+    places: FloatArray = rows @ plane
+    return places
 
 
 def published_table(
     pictures: Mapping[str, Picture], kinds: Sequence[str], count: int
 ) -> pd.DataFrame:
-    """Return points of published pictures, one row a point: `PICTURE_COLUMNS`.
+    """Return a table of the points of published maps, one row per point, with `PICTURE_COLUMNS`.
 
     Parameters
     ----------
     pictures : mapping
-        By mechanism.
+        Maps by mechanism.
     kinds : sequence of str
-        Names of labels; points whose label cannot be told have none.
+        Names of labels; points whose label is hidden by noise have no name.
     count : int
-        Points of each.
+        Number of points in each map.
     """
     parts = []
     for mechanism, picture in pictures.items():
-        shown = points(picture, steady(count))
-        # the last name is for -1: a point whose label noise hides
+        sample = points(picture, steady(count))
+        # The last name is for the code -1, which marks a point whose label is hidden by noise.
         names = np.array([*kinds, ""], dtype=object) if picture.plan.kinds > 1 else np.array([""])
         heights = generator(0, "strip", count).uniform(-1, 1, count)
-        up = shown.places[:, 1] if picture.plan.axes == 2 else heights
-        colours = shown.colours if picture.plan.kinds > 1 else np.zeros(count, dtype=int)
+        up = sample.places[:, 1] if picture.plan.axes == 2 else heights
+        colours = sample.colours if picture.plan.kinds > 1 else np.zeros(count, dtype=int)
         parts.append(
             pd.DataFrame(
-                {"mechanism": mechanism, "x": shown.places[:, 0], "y": up, "label": names[colours]}
+                {"mechanism": mechanism, "x": sample.places[:, 0], "y": up, "label": names[colours]}
             )
         )
     if not parts:
@@ -101,42 +100,42 @@ def published_table(
 def picture_table(
     prepared: Prepared, results: list[Result], draw: int, axes: str, points: int
 ) -> pd.DataFrame:
-    """Return the 2-D picture of each result, the exact one first.
+    """Return the 2-D projection of each result, with the exact projection first.
 
     Parameters
     ----------
     prepared : Prepared
     results : list of Result
     draw : int
-        Which draw of each mechanism to show, from 0.
+        Number of the simulated release of each mechanism to show, from 0.
     axes : {"aligned", "raw"}
     points : int
-        How many rows to show; a fixed random sample of the table.
+        Number of rows to show, a fixed random sample of the table.
 
     Returns
     -------
     DataFrame
-        Columns `PICTURE_COLUMNS`. For k = 1, y is a fixed random height that
-        only keeps points apart.
+        Table with `PICTURE_COLUMNS`. For k = 1, y is a fixed random height that only keeps points
+        apart.
     """
     rows, index = prepared.picture(points)
     labels = prepared.table.labels
     shown_labels = np.full(len(index), "all") if labels is None else np.asarray(labels)[index]
     k = results[0].components.shape[-1] if results else 1
     true = prepared.reference.eigenvectors[:, :k]
-    # by a stream of its own, so that heights do not move when mechanisms change
+    # Use a separate random stream, so that the points' heights do not depend on mechanisms.
     heights = generator(0, "strip", len(index)).uniform(-1, 1, len(index))
     parts = []
-    # the exact one has no name, as no mechanism has an empty text
+    # The exact projection has the empty name, because no mechanism has this name.
     frames = [("", true), *((r.mechanism.text, r.components[draw]) for r in results)]
     for name, frame in frames:
-        drawn = coordinates(rows, frame, true, axes)
+        places = coordinates(rows, frame, true, axes)
         parts.append(
             pd.DataFrame(
                 {
                     "mechanism": name,
-                    "x": drawn[:, 0],
-                    "y": drawn[:, 1] if drawn.shape[1] > 1 else heights,
+                    "x": places[:, 0],
+                    "y": places[:, 1] if places.shape[1] > 1 else heights,
                     "label": shown_labels,
                 },
                 columns=list(PICTURE_COLUMNS),
@@ -149,19 +148,19 @@ def picture_table(
 
 
 def places_shown(
-    shown: Mapping[str, Any],
+    picture: Mapping[str, Any],
 ) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-    """Return x, y and kind of each point of a published picture.
+    """Return x, y and kind of each point of a published map.
 
     Parameters
     ----------
-    shown : mapping
-        What a card holds of its picture; a kind below 0 is a point whose label noise hides.
+    picture : mapping
+        The ``picture`` entry of a statement; a kind below 0 is a point whose label noise hides.
     """
-    points = np.array(shown["points"], dtype=float)
+    points = np.array(picture["points"], dtype=float)
     if not len(points):
         return np.empty(0), np.empty(0), np.empty(0, dtype=np.intp)
-    # on one axis heights only keep points apart
+    # With one axis, the heights of points mean nothing. They only separate the points.
     steps = np.arange(len(points), dtype=float) * 0.618034
     apart: FloatArray = 1.8 * np.mod(steps, 1.0) - 0.9
     y = points[:, 1] if points.shape[1] > 2 else apart
@@ -173,19 +172,19 @@ LABEL_COLOURS = (
     "#75744B", "#8E5C92", "#B58545", "#657579", "#998A91",
 )  # fmt: skip
 MOST_MARKED = 12
-"""Kinds of labels that are told apart in a picture; of more all are grey but the one picked."""
+"""Maximum number of kinds with a mark each; with more, all but the selected kind are grey."""
 
 RAMP = ((68, 1, 84), (49, 104, 142), (53, 183, 121), (253, 231, 37))
-"""Viridis at thirds, from the least number to the largest."""
+"""Colours of Viridis at thirds, from the least number to the largest."""
 
 
 def packed(values: FloatArray | NDArray[Any], kind: str) -> str:
-    """Return numbers as base64 of their bytes, in a type of NumPy's such as ``<f4``."""
+    """Return numbers as base64 of their bytes, in a NumPy type such as ``<f4``."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
 
 
 def marks_of(kinds: Sequence[str]) -> list[str] | None:
-    """Return the mark that stands in a picture for each kind: its own character or a letter of it.
+    """Return each kind's mark in a chart: its own character or one of its letters.
 
     Parameters
     ----------
@@ -194,31 +193,31 @@ def marks_of(kinds: Sequence[str]) -> list[str] | None:
     Returns
     -------
     list of str or None
-        No two alike; None for more than `MOST_MARKED` kinds.
+        Distinct marks; None for more than `MOST_MARKED` kinds.
     """
     if len(kinds) > MOST_MARKED:
         return None
     columns = enumerate(zip(*kinds, strict=False))
-    shared = next((place for place, letters in columns if len(set(letters)) > 1), 0)
+    start = next((place for place, letters in columns if len(set(letters)) > 1), 0)
     marks: list[str] = []
     for place, kind in enumerate(kinds):
-        # what all names begin with tells nothing: "class 1" is 1
-        rest = kind[shared:].strip() or kind.strip()
+        # Drop a prefix that all label names share, so that "class 1" becomes "1".
+        rest = kind[start:].strip() or kind.strip()
         letters = [letter for letter in rest if letter.isalnum()]
-        tried = (*rest[:1].upper(), *"".join(letters).upper(), rest[:2], str(place))
-        fits = (mark for mark in tried if mark not in marks)
+        candidates = (*rest[:1].upper(), *"".join(letters).upper(), rest[:2], str(place))
+        fits = (mark for mark in candidates if mark not in marks)
         marks.append(next(fits, str(place)))
     return marks
 
 
 def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
-    """Return the labels of some rows: kinds, or numbers as shares of their range.
+    """Return the labels of the given rows: kinds, or numbers as shares of their range.
 
     Parameters
     ----------
     prepared : Measured
     index : ndarray of int
-        Which rows.
+        Indices of the rows.
     """
     labels = prepared.table.labels if isinstance(prepared, Prepared) else None
     if labels is None or not isinstance(prepared, Prepared):
@@ -230,7 +229,7 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
     if kinds is None:
         values = np.asarray(labels)[index].astype(float)
         low, high = float(values.min()), float(values.max())
-        # one byte a row is more shades than an eye tells apart
+        # One byte per row gives more shades of colour than an eye can distinguish.
         share = (values - low) / ((high - low) or 1.0)
         codes = packed(np.round(255 * share), "u1")
         return {
@@ -245,7 +244,7 @@ def labels_of(prepared: Measured, index: NDArray[np.intp]) -> LabelCodes:
         "name": name,
         "kinds": list(kinds[0]),
         "marks": marks_of(kinds[0]),
-        # one byte a row; kinds beyond it would share a colour in any case
+        # One byte per label is enough, because more labels would share colours in any case.
         "codes": packed(np.minimum(kinds[1][index], 255), "u1"),
         "ends": None,
         "public": prepared.labels is not None,

@@ -1,4 +1,4 @@
-"""What a board is scrubbed over: which epsilons, their frames, and what is known without a draw."""
+"""Epsilons of the slider in Explore, their frames, and facts known without simulation."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from dpviz.report.tables.payload import Frame
 from dpviz.simulation.compare import Comparison, Result
 
 PATH_DRAWS = 20
-"""Draws of a frame that is passed by; the one that is let go gets every draw."""
+"""Number of releases in a frame while epsilon moves; the frame at rest gets all releases."""
 
 PLAY = (0.05, 10.0)
-"""Range of epsilon that the board is scrubbed and played over."""
+"""Range of epsilon on the slider and in the animation."""
 
 FARTHEST = (0.01, 100.0)
-"""How far that range is carried on towards an epsilon outside it."""
+"""How far the range may extend towards an epsilon outside the range."""
 
 ORDERED_AT = 1.0
-"""Epsilon at which the columns are put in order, so that the order holds still."""
+"""Epsilon that determines the order of the columns, so that the order never changes."""
 
 GOAL = 0.9
-"""The recovery that a line on the board is drawn at, and the least epsilon is said for."""
+"""Recovery of the goal line, for which the figure also reports the least epsilon."""
 
-# Renard's series R10: ten round steps a decade.
+# Renard's series R10 of preferred numbers has ten round steps in each decade.
 _STEPS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
 
 
 def frame_epsilons(count: int | None = None, *also: float) -> list[float]:
-    """Return the epsilons of a board: round steps over `PLAY`, ascending.
+    """Return the epsilons of the slider: round steps over `PLAY`, ascending.
 
     Parameters
     ----------
     count : int, optional
-        At most this many of the round steps, evenly spread, both ends kept.
+        Maximum number of round steps, which are evenly spread and include both ends.
     *also : float
-        Epsilons that must be there: the current one. Steps are carried on towards one that lies
-        outside `PLAY`, as far as `FARTHEST`.
+        Epsilons to include, such as the current epsilon. Steps extend towards an epsilon outside
+        `PLAY`, as far as `FARTHEST`.
     """
     low, high = PLAY
     low = max(min(low, *also), min(low, FARTHEST[0])) if also else low
@@ -55,55 +55,57 @@ def frame_epsilons(count: int | None = None, *also: float) -> list[float]:
     steps = [float(f"{step * 10.0**decade:.6g}") for decade in decades for step in _STEPS]
     steps = [step for step in steps if low <= step <= high]
     if count is not None and count < len(steps):
-        # both ends stay, however few
+        # The first and the last epsilon always remain, even if there are few steps.
         places = np.linspace(0, len(steps) - 1, max(count, 2)).round().astype(int)
         steps = [steps[place] for place in places]
     return sorted({*steps, *also})
 
 
 def outwards(epsilons: Sequence[float], now: float) -> list[float]:
-    """Return the epsilons in the order to compute them: the current one first, then outwards."""
-    # by ratio, as the slider has it: what is dragged to first is there first
+    """Return the order for computing epsilons: the current epsilon first, then outwards."""
+    # Order epsilons by ratio, as on the slider, so that the nearest snapshots come first.
     return sorted(epsilons, key=lambda epsilon: (abs(math.log(epsilon / now)), epsilon))
 
 
 def frames_of(
-    seen: Sequence[Comparison],
+    comparisons: Sequence[Comparison],
     published: Sequence[Mapping[Mechanism, Result]],
     draw: int = 0,
 ) -> list[Frame]:
-    """Return the frames of comparisons along epsilon, with published pictures that point alike.
+    """Return the frames of comparisons along epsilon, with published maps oriented alike.
 
     Parameters
     ----------
-    seen : sequence of Comparison
+    comparisons : sequence of Comparison
     published : sequence of mapping
-        What each of them publishes, by mechanism (`dpviz.simulation.compare.pictured`).
+        Published results of each comparison, by mechanism (`dpviz.simulation.compare.pictured`).
     draw : int
-        Which draw is pictured, from 0; see `typical_draw`.
+        Number of the simulated release to show, from 0; see `typical_draw`.
     """
-    # from the most exact on, so that no picture that is printed mirrors the one beside it
+    # Start at the largest epsilon, so that no published chart mirrors its neighbour.
     directions: dict[Mechanism, FloatArray] = {}
-    order = sorted(range(len(seen)), key=lambda place: -seen[place].budget.epsilon)
-    turned = {place: facing(published[place], directions) for place in order}
-    return [frame_of(one, draw=draw, published=turned[place]) for place, one in enumerate(seen)]
+    order = sorted(range(len(comparisons)), key=lambda place: -comparisons[place].budget.epsilon)
+    pictures = {place: facing(published[place], directions) for place in order}
+    return [
+        frame_of(one, draw=draw, published=pictures[place]) for place, one in enumerate(comparisons)
+    ]
 
 
-def typical_draw(seen: Sequence[Comparison]) -> int:
-    """Return the draw, from 0, that stays nearest to the mean recovery of the first mechanism.
+def typical_draw(comparisons: Sequence[Comparison]) -> int:
+    """Return the release, from 0, that stays nearest to the first mechanism's mean recovery.
 
-    Over all comparisons, which differ in epsilon alone: one draw serves them all, for its noise is
-    only scaled, and a single one may cross a value at a tenth of another's epsilon.
+    The comparisons differ only in epsilon. One release serves all, because only the scale of its
+    noise changes. Single releases vary: one may cross a value at a tenth of another's epsilon.
     """
-    found = [one.results[0].metrics["recovery"] for one in seen if one.results]
-    if not found:
+    parts = [one.results[0].metrics["recovery"] for one in comparisons if one.results]
+    if not parts:
         return 0
-    drawn = np.stack(found)
-    return int(np.abs(drawn - drawn.mean(axis=1, keepdims=True)).max(axis=0).argmin())
+    recoveries = np.stack(parts)
+    return int(np.abs(recoveries - recoveries.mean(axis=1, keepdims=True)).max(axis=0).argmin())
 
 
 def draws(comparison: Comparison, most: int = 20) -> dict[str, list[str]]:
-    """Return the picture of each of the first draws by mechanism, packed as in a frame."""
+    """Return projections of the first releases by mechanism, packed as in a frame."""
     picture = PictureRows(comparison.prepared, comparison.problem.k)
     return {
         result.mechanism.text: [picture.packed(space) for space in result.components[:most]]
@@ -112,16 +114,16 @@ def draws(comparison: Comparison, most: int = 20) -> dict[str, list[str]]:
 
 
 def ordered(mechanisms: Sequence[Mechanism], at: Frame) -> list[Mechanism]:
-    """Return mechanisms in the order of the board.
+    """Return mechanisms in the order of the figure's columns.
 
-    Claims that count come first, by recovery; then those that cannot run at this epsilon, those
-    that fail, and last the baselines.
+    Claims that count come first, by recovery. Then come mechanisms that cannot run at this epsilon,
+    mechanisms whose claim fails, and last the baselines.
 
     Parameters
     ----------
     mechanisms : sequence of Mechanism
     at : Frame
-        The frame that decides, at `ORDERED_AT`.
+        The frame that decides the order, at `ORDERED_AT`.
     """
 
     def place(mechanism: Mechanism) -> tuple[int, float, int]:
@@ -137,8 +139,8 @@ def ordered(mechanisms: Sequence[Mechanism], at: Frame) -> list[Mechanism]:
 
 
 def frames_affordable(seconds_a_frame: float, seconds: float = 8.0) -> int | None:
-    """Return how many frames fit the time a page may take, or None for all of them."""
+    """Return how many frames fit into the time that a page may take, or None for all frames."""
     most = len(frame_epsilons())
     fit = int(seconds / max(seconds_a_frame, 1e-9))
-    # fewer than four are no way to be scrubbed along
+    # A slider is useful only with at least four snapshots.
     return None if fit >= most else max(fit, 4)

@@ -1,20 +1,20 @@
-"""The board's renderer: plain JavaScript and CSS, and a page that holds all of it.
+"""Renderer of the comparison figure: plain JavaScript and CSS, and a page that holds both.
 
 The modules here, joined by `assets`, define one global, ``DpvizBoard``, with one function::
 
     board = DpvizBoard.mount(element, payload, options)
 
-``payload`` is `dpviz.report.tables.payload.Payload`. All options may be left out: ``rows`` (of
-picture, spectrum, distance, recovery), ``keys`` (only these mechanisms), ``controls`` (of scrub,
-play, pin, draws, fresh, view, present; an empty list hides the bar), ``strip``, ``answer`` and
-``exact`` (whether to show recovery against epsilon, the sentence on top, the exact column),
-``label`` (its name for those who do not see it), ``masked`` (hide what mechanisms do until
-``board.reveal()``), ``large`` (texts for a hall), ``phoneBelow`` (pixels of width under which
-columns are swiped, 640), and the callbacks ``onScrub(epsilon)`` while epsilon moves,
-``onCommit(epsilon)`` when it is let go, ``onOpen(key or null)``,
-``onPin("pin", "unpin" or "swap")``, ``onFresh()``, ``onDraws(epsilon)`` and ``onLink(name)``.
+``payload`` is `dpviz.report.tables.payload.Payload`. All options may be left out: ``rows`` (any of
+picture, spectrum, distance, recovery), ``keys`` (only these mechanisms), ``controls`` (any of
+scrub, play, pin, draws, fresh, view, present; an empty list hides the bar), ``strip``, ``answer``
+and ``exact`` (whether to show recovery against epsilon, the sentence on top, the exact column),
+``label`` (name for screen readers), ``masked`` (hide results until ``board.reveal()``), ``large``
+(text size for a hall), ``phoneBelow`` (width in pixels below which readers swipe columns, default
+640). Callbacks: ``onScrub(epsilon)`` while epsilon moves, ``onCommit(epsilon)`` when the reader
+releases the slider, ``onOpen(key or null)``, ``onPin("pin", "unpin" or "swap")``, ``onFresh()``,
+``onDraws(epsilon)`` and ``onLink(name)``.
 
-The board has ``epsilon``, ``setEpsilon``, ``addFrames``, ``setPayload``, ``setPin``, ``setDraws``,
+The result has ``epsilon``, ``setEpsilon``, ``addFrames``, ``setPayload``, ``setPin``, ``setDraws``,
 ``play``, ``stop``, ``present``, ``setPublishable``, ``open``, ``reveal``, ``mask`` and ``destroy``.
 """
 
@@ -36,12 +36,12 @@ from dpviz.report.tables.payload import BoardColumn, Payload
 
 @dataclass(frozen=True)
 class Assets:
-    """What draws the board.
+    """Script and style that draw the comparison figure.
 
     Attributes
     ----------
     js, css : str
-        Texts to be put into a page.
+        Texts of the script and the style, to insert into a page.
     """
 
     js: str
@@ -63,23 +63,23 @@ _TYPES = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:const|function|class) )", re.MULTILINE)
 
 
-def script(name: str, entry: Path, given: str) -> str:
-    """Return a script that declares a name for what a module and all it imports give."""
+def script(name: str, entry: Path, exports: str) -> str:
+    """Bundle a module with all its imports into a script that declares ``name`` as ``given``."""
     modules = "\n".join(in_one_scope(entry))
-    return f"{name} = (() => {{\n{modules}\nreturn {given};\n}})();\n"
+    return f"{name} = (() => {{\n{modules}\nreturn {exports};\n}})();\n"
 
 
 def in_one_scope(entry: Path) -> list[str]:
-    """Return the texts of a module and of all that it imports, each after what it needs.
+    """Return the texts of a module and its imports, each after the modules that it needs.
 
-    Modules so that a reader, a checker of types and a test may take one alone; one script for a
-    page, without a build step: what they import and export are the same names in one scope. Types
-    and notes between ``/**`` and ``*/`` stay with the reader: a fifth of the text.
+    Separate modules let a reader, a type checker or a test use one module alone. A page gets one
+    script without a build step, because imports and exports keep their names in one scope. Notes
+    between ``/**`` and ``*/``, a fifth of the text, are left out.
 
     Parameters
     ----------
     entry : Path
-        A module that imports by name from folders beside it, and exports declarations.
+        A module that has only named imports from nearby folders, and exported declarations.
     """
     texts: dict[Path, str] = {}
 
@@ -96,7 +96,7 @@ def in_one_scope(entry: Path) -> list[str]:
 
 
 def written(payload: Payload | Mapping[str, Any]) -> str:
-    """Return a payload as JSON that may stand inside a script element."""
+    """Return a payload as JSON that is safe inside a script element."""
     text = json.dumps(payload, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
     return text.replace("<", "\\u003c")
 
@@ -140,30 +140,30 @@ def board_html(
     note: str = "",
     options: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return one page that shows a board without a server or a network.
+    """Return one page that shows a comparison figure without a server or a network.
 
     Parameters
     ----------
     payload : Payload
-        With every frame.
+        Payload with every frame.
     title, note : str
-        Plain texts above and below.
+        Plain texts above and below the figure.
     options : mapping, optional
-        Of the renderer; no callbacks.
+        Options of the renderer, without callbacks.
     """
-    used = assets()
+    files = assets()
     return _PAGE.format(
         title=html.escape(title),
         note=html.escape(note),
-        css=used.css,
-        js=used.js,
+        css=files.css,
+        js=files.js,
         payload=written(payload),
         options=written(options or {}),
     )
 
 
 def shown(mechanisms: Iterable[Mechanism]) -> list[BoardColumn]:
-    """Return what the heads of mechanisms' columns say, in their order."""
+    """Return the contents of the mechanisms' column heads, in the given order."""
     return [
         {
             "key": mechanism.text,

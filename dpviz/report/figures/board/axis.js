@@ -1,13 +1,12 @@
 // @ts-check
-// Where values lie on the screen.
+// Functions that turn values into positions on the screen.
 
 /** @typedef {import("./payload").Heights} Heights */
 
 /**
  * Return the place of the value that is nearest on a logarithmic axis.
  *
- * @param {readonly number[]} values
- * @param {number} value
+ * @type {(values: readonly number[], value: number) => number}
  */
 export function nearest(values, value) {
   let best = 0;

@@ -1,15 +1,16 @@
 // @ts-check
-// The board: mechanisms as columns, measures as rows, scrubbed along epsilon.
+// The figure that compares mechanisms: each column is a mechanism and each row a measure. A slider
+// sets epsilon.
 //
-// Modules without dependencies, which make no request. The payload is documented in payload.d.ts,
-// the interface in __init__.py. Numbers are drawn as they come, and what is read comes as text:
-// nothing is computed here but places on the screen, and no number is written.
+// These modules have no dependencies and make no requests. payload.d.ts documents the payload, and
+// __init__.py the interface. All numbers and texts on the screen come with the payload. This code
+// computes only their positions and formats no number.
 
 import { nearest } from "./axis.js";
 import { drawDistance } from "./distance.js";
 import { luminance, ramp } from "./palette.js";
 import { drawPicture, glyphs } from "./picture.js";
-import { inEnglish, make, plain, setText } from "./sheet.js";
+import { ARROWS, inEnglish, make, plain, setText, thumbnail } from "./sheet.js";
 import { bars, drawScree, drawSpectrum } from "./spectrum.js";
 import { Strip, titleOf } from "./strip.js";
 
@@ -74,21 +75,21 @@ import { Strip, titleOf } from "./strip.js";
  * @property {[HTMLElement, HTMLElement, HTMLElement]} meter
  */
 
-const WHOLE = "k = d: the whole space";
-const UNDECLARED = "Not to be published: no schema says how the file is read. A release may be.";
+const WHOLE = "all components: the whole space";
+const UNDECLARED = "Do not publish this chart: no schema says how the file is read. Publish a release instead.";
 const ROWS = ["picture", "spectrum", "distance", "recovery"];
 const CONTROLS = ["scrub", "play", "pin", "draws", "fresh", "view", "present"];
-const PLAY_MS = 8000; // from the least private end to the most
-const KEY_MS = 600; // after the last key press epsilon is committed
-const REDRAWS = 20; // draws that are shown one after the other, at most
-const DRAW_MS = 260; // one redraw of an animation of draws
-const MOST = 9; // columns side by side where they fit
-const NARROWEST = 132; // pixels of a column
-const GAP = 8; // and between two, as in board.css
+const PLAY_MS = 8000; // Milliseconds to play all epsilons, from largest to smallest.
+const KEY_MS = 600; // Milliseconds from the last key press to the choice of its epsilon.
+const REDRAWS = 20; // Maximum number of simulated releases in an animation.
+const DRAW_MS = 260; // Milliseconds for which an animation shows one release.
+const MOST = 9; // Maximum number of columns side by side.
+const NARROWEST = 132; // Minimum width of a column in pixels.
+const GAP = 8; // Pixels between two columns, as in board.css.
 const ASKS = "How small can epsilon be before the structure disappears?";
-const HEIGHTS = [0.25, 0.5, 1]; // shares of the variance that a scree may reach up to
-const MOST_KINDS = 24; // in the legend
-const [BESIDE_STOPS, A_STOP] = [930, 112]; // pixels: of the question and the way out, and of a stop
+const HEIGHTS = [0.25, 0.5, 1]; // Possible upper ends of a scree plot's axis, as shares.
+const MOST_KINDS = 24; // Maximum number of labels in the legend.
+const [BESIDE_STOPS, A_STOP] = [930, 112]; // Pixels for question and exit, and for one thumbnail.
 
 class Board {
   /**
@@ -117,15 +118,15 @@ class Board {
     /** @type {string | null} */
     this.hovered = null;
     /** @type {number | null} */
-    this.kind = null; // of labels, under the pointer
+    this.kind = null; // The label under the mouse pointer.
     /** @type {number | null} */
-    this.picked = null; // of labels, by a click
+    this.picked = null; // The label that a click has chosen.
     /** @type {string | null} */
-    this.opened = null; // the column beside the truth that the reader chose
+    this.opened = null; // The column that the reader opened beside exact PCA.
     /** @type {string | null} */
-    this.best = null; // and where nobody has chosen
+    this.best = null; // The column to show if the reader has not chosen one.
     this.presenting = false;
-    this.publishable = Boolean(payload.ribbon); // what may be published, and nothing else
+    this.publishable = Boolean(payload.ribbon); // True shows only what may be published.
     this.publishableBefore = this.publishable;
     this.masked = Boolean(options.masked);
     /** @type {Payload | null} */
@@ -134,8 +135,8 @@ class Board {
     this.redraws = null;
     /** @type {number | null} */
     this.redrawAt = null;
-    this.all = Boolean(options.every); // every component of a spectrum, or the first ones
-    this.most = 1; // that a scree reaches up to
+    this.all = Boolean(options.every); // True shows all components, not only the first.
+    this.most = 1; // Upper end of the axes of all scree plots.
     this.reserved = false;
     /** @type {string | null} */
     this.answered = null;
@@ -154,7 +155,7 @@ class Board {
     /** @type {(() => void)[]} */
     this.cleanups = [];
     this.element = make("div", "dpv", { role: "group", "aria-label": options.label || this.says("The board") });
-    // The parts are made anew with each payload, but for their names.
+    // Each payload makes these elements again, so all of them are declared in one place.
     this.ribbon = make("p", "dpv-ribbon");
     this.grid = make("div", "dpv-grid");
     this.said = make("div", "dpv-said");
@@ -162,7 +163,7 @@ class Board {
     this.legend = make("span", "dpv-labels");
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
     this.film = make("ol", "dpv-film", { "aria-label": this.says("Seen so far") });
-    this.filmed = ""; // what its stops are of
+    this.filmed = ""; // Table and columns to which the thumbnails belong.
     this.least = make("button");
     this.shown = make("output", "dpv-epsilon");
     /** @type {HTMLElement | null} */
@@ -175,7 +176,7 @@ class Board {
     this.listen(globalThis, "keydown", (event) => this.onKey(/** @type {KeyboardEvent} */ (event)));
     const scheme = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
     if (scheme) this.listen(scheme, "change", () => this.restyle());
-    // A canvas keeps the typeface it was written in: the page's own may come after that.
+    // A canvas keeps the font in which it was drawn, so it is drawn again when fonts have loaded.
     if (document.fonts) {
       this.listen(document.fonts, "loadingdone", () => {
         glyphs.clear();
@@ -188,17 +189,13 @@ class Board {
     if (options.present && this.element.clientWidth >= (options.phoneBelow ?? 640)) this.present(true);
   }
 
-  /**
-   * @param {EventTarget} target
-   * @param {string} kind
-   * @param {(event: Event) => void} act
-   */
+  /** @type {(target: EventTarget, kind: string, act: (event: Event) => void) => void} */
   listen(target, kind, act) {
     target.addEventListener(kind, act);
     this.cleanups.push(() => target.removeEventListener(kind, act));
   }
 
-  // -- what a caller does --
+  // -- Public interface: methods that the page calls --
 
   get epsilons() {
     return this.payload.epsilons;
@@ -281,7 +278,7 @@ class Board {
   /** @param {boolean} on */
   present(on) {
     if (this.payload.ribbon && this.presenting !== Boolean(on)) {
-      // On a wall there are no real rows, unless somebody asks for them.
+      // A projector shows no real rows unless somebody asks for them.
       if (on) this.publishableBefore = this.publishable;
       this.setPublishable(on ? true : this.publishableBefore);
     }
@@ -290,7 +287,7 @@ class Board {
     this.presenting = Boolean(on);
     this.look.large = this.presenting || Boolean(this.options.large);
     this.element.toggleAttribute("data-present", this.presenting);
-    // The browser's top layer lies above everything, whatever the page around has stacked.
+    // A popover lies in the browser's top layer, above all other elements of the page.
     if ("showPopover" in this.element) {
       if (on) {
         this.element.setAttribute("popover", "manual");
@@ -318,7 +315,7 @@ class Board {
     if (!this.strip || !this.columns.length) return null;
     if (this.opened && !this.presenting) return this.opened;
     if (!this.presenting && !this.element.hasAttribute("data-phone")) return null;
-    // chosen once: what is looked at stays while epsilon moves
+    // The best column is chosen only once, so that it does not change while epsilon moves.
     if (!this.columns.some(({ key }) => key === this.best)) this.best = this.theBest();
     return this.best;
   }
@@ -364,7 +361,7 @@ class Board {
     this.schedule();
   }
 
-  /** Order the columns: what holds by recovery here, then what fails; where that is not published by name. */
+  /** Order the columns: what holds by recovery here, or by name where that is not published, then what fails. */
   arrange() {
     const { frame } = this.frameNow();
     /** @param {Col} col */
@@ -376,7 +373,7 @@ class Board {
     /** @type {(a: Col, b: Col) => number} */
     const byRank = (a, b) => rank(a) - rank(b);
     /** @type {(a: Col, b: Col) => number} */
-    const byLabel = (a, b) => byName(a.column, b.column);
+    const byLabel = (a, b) => Math.sign(rank(a)) - Math.sign(rank(b)) || byName(a.column, b.column);
     const [exact, before] = [this.cols.filter((col) => !col.column), this.cols];
     const order = this.publishable && this.payload.ribbon ? byLabel : byRank;
     this.cols = [...exact, ...before.filter((col) => col.column).sort(order)];
@@ -389,14 +386,14 @@ class Board {
 
   dressRibbon() {
     const { ribbon } = this.payload;
-    this.element.toggleAttribute("data-real", Boolean(ribbon)); // rows that are not anybody's
-    // where no row is anybody's the price stands in the answer's place, so that nothing moves
+    this.element.toggleAttribute("data-real", Boolean(ribbon)); // The rows are not public.
+    // Without a warning, the privacy cost takes the answer's place, so that no element moves.
     this.ribbon.hidden = !ribbon && !(this.publishable && (this.presenting || !this.answer));
     setText(this.ribbon, this.publishable ? this.cost : ribbon || "");
   }
 
   get cost() {
-    const cost = this.says("This picture costs epsilon {epsilon} in all, axes and points together.", { epsilon: this.written });
+    const cost = this.says("This chart uses epsilon {epsilon} in total for axes and points.", { epsilon: this.written });
     return this.payload.publishable ? cost : `${cost} ${UNDECLARED}`;
   }
 
@@ -408,7 +405,7 @@ class Board {
   play() {
     if (this.timer) return;
     const top = this.epsilons.length - 1;
-    // Played from the accurate end to the private one: what is seen is how structure drowns.
+    // The animation starts at the largest epsilon, so that viewers see noise hide the structure.
     const started = performance.now();
     this.buttons.play?.setAttribute("aria-pressed", "true");
     setText(this.buttons.play, "❚❚ stop");
@@ -444,12 +441,9 @@ class Board {
     this.element.remove();
   }
 
-  // -- moving along epsilon --
+  // -- Methods that change epsilon --
 
-  /**
-   * @param {number} index
-   * @param {boolean} byUser
-   */
+  /** @type {(index: number, byUser: boolean) => void} */
   move(index, byUser) {
     const place = Math.max(0, Math.min(index, this.epsilons.length - 1));
     if (place === this.index) return;
@@ -495,7 +489,7 @@ class Board {
     if (!(inside || this.presenting)) return;
     const target = event.composedPath()[0];
     if (target instanceof HTMLElement && target.matches("input, select, textarea")) return;
-    const step = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    const step = ARROWS[event.key];
     if (step && !event.ctrlKey && !event.metaKey && !event.altKey) {
       event.preventDefault();
       this.move(this.index + step, true);
@@ -503,7 +497,7 @@ class Board {
     }
   }
 
-  // -- one frame for a column, also while it is still being drawn --
+  // -- The charts at the current epsilon, or at the nearest epsilon that was computed --
 
   /** @returns {{ frame: Frame | null, exact: boolean }} */
   frameNow() {
@@ -514,7 +508,7 @@ class Board {
     return { frame: frame ?? null, exact: false };
   }
 
-  // -- building --
+  // -- Methods that create the elements of the figure --
 
   build() {
     const { payload, options } = this;
@@ -586,19 +580,19 @@ class Board {
       }, label);
       bar.append(this.buttons[name]);
     };
-    button("play", "▶ play", "From the accurate end to the private one in 8 seconds", () => {
+    button("play", "▶ play", "Move epsilon from the accurate end to the private end in 8 seconds", () => {
       if (this.timer) {
         this.stop();
         this.commit();
       } else this.play();
     });
-    button("pin", "pin", "Keep this whole setting as a ghost to compare with", () => {
+    button("pin", "pin", "Keep this setting in the charts for comparison", () => {
       this.options.onPin?.(this.pin ? "unpin" : "pin");
       if (!this.options.onPin) this.setPin(this.pin ? null : this.snapshot());
     });
     if (controls.includes("pin")) {
       this.buttons.swap = make("button", "dpv-button", {
-        type: "button", disabled: true, title: "Exchange the pinned setting and this one",
+        type: "button", disabled: true, title: "Exchange the pinned setting and the current setting",
         onclick: () => this.swap(),
       }, "swap");
       bar.append(this.buttons.swap);
@@ -608,23 +602,23 @@ class Board {
     }
     if (this.options.onDraws || this.redraws) {
       const most = Math.min(this.payload.table.draws, REDRAWS);
-      button("draws", `${most} draws`, "Every draw, one after the other", () => {
+      button("draws", `${most} draws`, "Show every simulated release, one after the other", () => {
         if (this.drawTimer) this.stopDraws();
         else if (this.redraws) this.startDraws();
         else this.options.onDraws?.(this.epsilon);
       });
     }
     if (this.strip) {
-      button("aside", "all side by side", "Every mechanism, each with its spectrum and distance", () => this.openColumn(null));
+      button("aside", "all side by side", "Show all mechanisms, each with its spectrum and distance", () => this.openColumn(null));
       this.buttons.aside?.setAttribute("hidden", "");
-      button("every", "all components", "The whole spectrum, or its first components", () => {
+      button("every", "all components", "Show the whole spectrum, or only the first components", () => {
         this.all = !this.all;
         this.schedule();
       });
     }
     const tail = make("span", "dpv-tail");
     if (controls.includes("view") && this.rows.includes("picture")) tail.append(this.buildSwitch());
-    button("present", "present", "Large, without anything else; Escape leaves", () => this.present(!this.presenting));
+    button("present", "present", "Show the charts large and alone; Escape ends this view", () => this.present(!this.presenting));
     if (this.buttons.present) tail.append(this.buttons.present);
     bar.append(tail);
     return bar;
@@ -642,9 +636,9 @@ class Board {
       }, label);
       group.append(this.buttons[name]);
     };
-    side("working", "working view", "Real rows, compared with the truth: not to be shown around", false);
+    side("working", "working view", "Show real rows, compared with the exact result: internal, do not share", false);
     const open = this.payload.publishable;
-    const help = "Only what the budget pays for: counts with noise, drawn as points";
+    const help = "Show only what the budget covers: noisy counts, drawn as points";
     side("publishable", open ? "publishable" : "noise only", open ? help : `${help}. ${UNDECLARED}`, true);
     return group;
   }
@@ -661,7 +655,7 @@ class Board {
       this.move(Number(scrubber.value), true);
       if (!held) this.soon();
     });
-    // A range fires "change" when it is let go, but at each key press too.
+    // A range input fires "change" when the pointer is released, but also at each key press.
     scrubber.addEventListener("change", () => (held ? this.commit() : this.soon()));
     for (const end of ["pointerup", "pointercancel"]) {
       this.listen(globalThis, end, () => { held = false; });
@@ -696,10 +690,7 @@ class Board {
     }, words);
   }
 
-  /**
-   * @param {Column | null} column
-   * @returns {Col}
-   */
+  /** @type {(column: Column | null) => Col} */
   buildColumn(column) {
     const key = column ? column.key : "";
     const node = make("section", "dpv-col", { "data-key": key || "exact" });
@@ -710,9 +701,9 @@ class Board {
         make("span", "dpv-name", {}, make("i", "dpv-swatch", { "aria-hidden": "true" }), column.label), status)
       : make("div", "dpv-head dpv-exact", {},
         make("span", "dpv-name", {}, this.says("Exact PCA")),
-        make("span", "dpv-status", {}, this.says("not private: the truth")));
+        make("span", "dpv-status", {}, this.says("not private: the exact result")));
     if (column) {
-      // A mouse that moves, not one that lies where a column came to stand, nor a finger's swipe.
+      // Only a mouse that moves counts, not a column that moves under the mouse, and not a swipe.
       node.addEventListener("pointermove", (event) => {
         if (event.pointerType === "mouse") this.hover(key);
       });
@@ -736,7 +727,7 @@ class Board {
   }
 
   buildLegend() {
-    const box = make("div", "dpv-legend", { "aria-label": this.says("Colours of the picture") });
+    const box = make("div", "dpv-legend", { "aria-label": this.says("Colours of the chart") });
     this.ghosts = make("span", "dpv-kind");
     this.legend = make("span", "dpv-labels");
     box.append(this.legend, this.ghosts);
@@ -748,7 +739,7 @@ class Board {
     const box = this.legend;
     box.replaceChildren();
     box.hidden = this.publishable && !labels.public;
-    if (box.hidden) return; // which labels there are is for the rows to say
+    if (box.hidden) return; // The names of the labels are not public.
     const name = make("span", "dpv-legend-name", {}, `${this.says(labels.name || "label")}:`);
     if (labels.kinds && labels.kinds.length > 1) {
       box.append(name);
@@ -803,12 +794,12 @@ class Board {
       this.buttons.pin.setAttribute("aria-pressed", String(Boolean(pin)));
     }
     if (this.buttons.swap) this.buttons.swap.disabled = !pin;
-    const rows = pin ? "rings: pinned" : this.says("grey dots: the truth");
+    const rows = pin ? "rings: pinned" : this.says("grey dots: the exact result");
     const { kinds, public: known } = this.payload.labels;
     const hidden = kinds && known ? `; ${this.says("grey: labels that noise hides")}` : "";
-    // its seed is known and epsilon is scrubbed: only a picture drawn once costs what is said
-    const once = this.buttons.working ? "; a look here is no release" : "";
-    setText(this.ghosts, this.publishable ? `${this.says("points stand for people, none is a person")}${once}${hidden}` : rows);
+    // The seed is known, and readers move epsilon. The stated cost holds for a single chart only.
+    const once = this.buttons.working ? "; viewing these charts is not a release" : "";
+    setText(this.ghosts, this.publishable ? `${this.says("points stand for people, no point is a person")}${once}${hidden}` : rows);
   }
 
   snapshot() {
@@ -840,7 +831,7 @@ class Board {
     this.drawStrip();
   }
 
-  // -- sizes and colours --
+  // -- Methods that measure sizes and read colours --
 
   measure() {
     const width = this.element.clientWidth;
@@ -849,7 +840,8 @@ class Board {
     const count = this.cols.length;
     const room = Math.max(2, Math.floor((width + GAP) / (NARROWEST + GAP)));
     let across = Math.min(count, MOST, room);
-    // Rows of equal length rather than a lonely column below.
+    // All rows of columns get about the same length, so that no column stands alone in the last
+    // row.
     if (across < count) across = Math.ceil(count / Math.ceil(count / across));
     const { pair } = this;
     this.element.toggleAttribute("data-pair", pair !== null);
@@ -872,7 +864,7 @@ class Board {
     const read = (name, other) => style.getPropertyValue(name).trim() || other;
     const ground = read("--dpv-ground", "#ffffff");
     this.dark = luminance(plain(ground)) < 0.4;
-    this.element.toggleAttribute("data-dark", this.dark); // the other colours follow it
+    this.element.toggleAttribute("data-dark", this.dark); // The colours depend on this attribute.
     this.look = {
       ground,
       ink: read("--dpv-ink", "#1c2530"),
@@ -902,10 +894,15 @@ class Board {
     });
   }
 
-  // -- drawing --
+  // -- Methods that draw the charts --
 
   draw() {
     const { frame, exact } = this.frameNow();
+    this.most = this.highest();
+    // Canvases are drawn before texts are written, because each new text changes the layout.
+    const scenes = this.cols.map((col) => this.sceneOf(col.column, frame, col === this.cols[0]));
+    this.cols.forEach(({ canvases }, place) => this.drawCanvases(canvases, scenes[place], this.all));
+    this.drawStrip();
     this.element.toggleAttribute("data-waiting", !exact);
     this.element.toggleAttribute("data-complete", this.epsilons.every((e) => this.frames.has(e)));
     if (this.scrubber) {
@@ -916,17 +913,13 @@ class Board {
     }
     setText(this.shown, this.written);
     this.dressRibbon();
-    this.most = this.highest();
-    for (const col of this.cols) {
-      this.drawColumn(col, frame, exact);
-    }
+    this.cols.forEach((col, place) => this.writeColumn(col, scenes[place], frame, exact));
     this.writeAnswer(frame, exact);
     if (this.presenting && exact && this.committed === this.epsilon) this.keepStop();
-    this.drawStrip();
     this.writeSaid(frame, exact);
   }
 
-  // Where epsilon came to rest before a hall: a small picture each, and the way back to it.
+  // A projector stores a thumbnail of each epsilon shown. A click on it returns to that epsilon.
   keepStop() {
     const shown = this.cols.find(({ key }) => key === this.pair);
     const from = shown?.canvases.picture;
@@ -935,16 +928,12 @@ class Board {
     let stop = stops.find((one) => one.getAttribute("data-epsilon") === this.written);
     if (!stop) {
       const { epsilon } = this;
-      const small = make("canvas", "", { width: 96, height: 96 });
-      const scale = Math.max(96 / from.width, 96 / from.height);
-      const [wide, tall] = [from.width * scale, from.height * scale];
-      small.getContext("2d")?.drawImage(from, (96 - wide) / 2, (96 - tall) / 2, wide, tall);
       const back = () => {
         this.setEpsilon(epsilon);
         this.commit();
       };
       stop = make("li", "", { "data-epsilon": this.written },
-        make("button", "", { type: "button", onclick: back }, small, `\u03b5 ${this.written}`));
+        make("button", "", { type: "button", onclick: back }, thumbnail(from, 96, false), `\u03b5 ${this.written}`));
       this.film.append(stop);
       const room = Math.floor((this.element.clientWidth - BESIDE_STOPS) / A_STOP);
       for (const old of stops.slice(0, Math.max(0, stops.length + 1 - Math.max(2, room)))) old.remove();
@@ -954,7 +943,7 @@ class Board {
     }
   }
 
-  // Shares of the variance are told best at the accurate end: what they need there is kept.
+  // All epsilons share one axis height. The largest epsilon shows the variances' shares best.
   highest() {
     const last = this.frames.get(Math.max(...this.frames.keys()));
     const known = Object.values(last?.cells ?? {}).flatMap(({ published }) => (published ? bars(published) : []));
@@ -975,10 +964,7 @@ class Board {
   /**
    * Return what a column shows.
    *
-   * @param {Column | null} column
-   * @param {Frame | null} frame
-   * @param {boolean} first
-   * @returns {Scene}
+   * @type {(column: Column | null, frame: Frame | null, first: boolean) => Scene}
    */
   sceneOf(column, frame, first) {
     const cell = column && frame ? frame.cells[column.key] ?? null : null;
@@ -1002,16 +988,12 @@ class Board {
     };
   }
 
-  /**
-   * @param {Record<string, HTMLCanvasElement>} canvases
-   * @param {Scene} scene
-   * @param {boolean} every
-   */
+  /** @type {(canvases: Record<string, HTMLCanvasElement>, scene: Scene, every: boolean) => void} */
   drawCanvases(canvases, scene, every) {
     if (canvases.picture) drawPicture(canvases.picture, scene);
     if (scene.publishable) {
       if (canvases.spectrum) drawScree(canvases.spectrum, scene);
-      // Not shown; what the truth has written there goes too.
+      // The chart hides distances, so the old label of their canvas is removed.
       canvases.distance?.removeAttribute("aria-label");
       return;
     }
@@ -1019,13 +1001,8 @@ class Board {
     if (canvases.distance) drawDistance(canvases.distance, scene);
   }
 
-  /**
-   * @param {Col} col
-   * @param {Frame | null} frame
-   * @param {boolean} exact
-   */
-  drawColumn(col, frame, exact) {
-    const scene = this.sceneOf(col.column, frame, col === this.cols[0]);
+  /** @type {(col: Col, scene: Scene, frame: Frame | null, exact: boolean) => void} */
+  writeColumn(col, scene, frame, exact) {
     const { cell } = scene;
     if (col.status) {
       const state = cell ? cell.status.state : "absent";
@@ -1034,15 +1011,10 @@ class Board {
       setText(col.status, scene.hidden ? "\u00a0" : said);
       col.status.title = cell ? cell.status.evidence : frame?.skipped[col.key] || "";
     }
-    this.drawCanvases(col.canvases, scene, this.all);
     if (col.recovery) this.writeRecovery(col.recovery, scene, exact);
   }
 
-  /**
-   * @param {Recovery} at
-   * @param {Scene} scene
-   * @param {boolean} exact
-   */
+  /** @type {(at: Recovery, scene: Scene, exact: boolean) => void} */
   writeRecovery({ value, ghost, words, meter }, { column, cell, hidden, ghost: held }, exact) {
     const [bar, range, pinned] = meter;
     if (this.publishable) {
@@ -1081,7 +1053,7 @@ class Board {
     const [least, most] = this.options.range && exact ? cell.texts.range : [];
     const count = cell.distances.length;
     const ends = most === undefined || count < 2 ? ""
-      : `; ${this.says("{count} draws from {least} to {most}", { count, least, most })}`;
+      : `; ${this.says("{count} releases from {least} to {most}", { count, least, most })}`;
     setText(words, this.says(shown[2]) + ends);
     words.title = cell.texts.aim;
     const before = held?.cell.recovery ? held.cell : null;
@@ -1100,13 +1072,12 @@ class Board {
   /**
    * The answer in one line: what is recovered, what it takes, what an attacker gains.
    *
-   * @param {Frame | null} frame
-   * @param {boolean} exact
+   * @type {(frame: Frame | null, exact: boolean) => void}
    */
   writeAnswer(frame, exact) {
     if (!this.answer) return;
     if (!this.reserved) this.reserveAnswer(this.answer);
-    const parts = this.publishable ? this.priceParts() : this.answerParts(frame, exact, this.written);
+    const parts = this.publishable ? this.priceParts(frame, this.written) : this.answerParts(frame, exact, this.written);
     const written = JSON.stringify(parts);
     if (written === this.answered) return;
     this.answered = written;
@@ -1127,8 +1098,11 @@ class Board {
     this.epsilons.forEach((epsilon, place) => {
       const frame = this.frames.get(epsilon);
       if (!frame) return;
-      this.fillAnswer(trial, this.answerParts(frame, true, this.payload.texts[place]));
-      most = Math.max(most, Math.ceil(trial.getBoundingClientRect().height));
+      const written = this.payload.texts[place];
+      for (const parts of [this.answerParts(frame, true, written), this.priceParts(frame, written)]) {
+        this.fillAnswer(trial, parts);
+        most = Math.max(most, Math.ceil(trial.getBoundingClientRect().height));
+      }
     });
     trial.remove();
     answer.style.setProperty("--dpv-tallest", `${most}px`);
@@ -1145,7 +1119,7 @@ class Board {
     /** @type {[string, string | null][]} */
     const parts = caution ? [[`⚠ ${caution}`, null]] : [];
     if (this.masked) return [...parts, [`At ε ${written}: what is left?`, null]];
-    if (!exact || !frame) return [...parts, [`At ε ${written}: predictions first, draws follow.`, null]];
+    if (!exact || !frame) return [...parts, [`At ε ${written}: predictions appear first, then simulated releases.`, null]];
     const { recovery, risk } = frame.answer;
     if (risk === null) return [...parts, [recovery, null]];
     parts.push([recovery, "recovery"]);
@@ -1155,13 +1129,20 @@ class Board {
   /**
    * What stands there in the publishable view: who is best only the truth tells.
    *
+   * @param {Frame | null} frame
+   * @param {string} written
    * @returns {[string, string | null][]}
    */
-  priceParts() {
+  priceParts(frame, written) {
     const { caution, ribbon } = this.payload;
     /** @type {[string, string | null][]} */
     const parts = caution ? [[`⚠ ${caution}`, null]] : [];
-    return ribbon ? parts : [...parts, [this.cost, null]];
+    if (!ribbon) return [...parts, [this.cost, null]];
+    const key = this.pair ?? (this.columns.length ? this.theBest() : "");
+    const [cell, column] = [frame?.cells[key], this.columns.find((one) => one.key === key)];
+    if (!cell?.published || !column) return [...parts, [`At epsilon ${written}, no picture can be drawn.`, null]];
+    const shown = `At epsilon ${written}, the chart of ${column.label} shows the structure that survives its noise.`;
+    return [...parts, [shown, null], [cell.texts.risk, "risk"]];
   }
 
   /**
@@ -1197,8 +1178,6 @@ class Board {
       return;
     }
     const { payload, frames, epsilon } = this;
-    const notes = titleOf({ payload, frames, epsilon }).slice(1).join(" · ");
-    setText(this.least, [payload.least, notes].filter(Boolean).join(" · "));
     this.strip?.draw({
       payload: this.payload,
       columns: this.columns,
@@ -1213,20 +1192,20 @@ class Board {
       look: this.look,
       colour: (column) => this.colour(column),
     });
+    const notes = titleOf({ payload, frames, epsilon }).slice(1).join(" · ");
+    setText(this.least, [payload.least, notes].filter(Boolean).join(" · "));
   }
 
-  // -- one column beside the truth --
+  // -- Methods that show one column beside exact PCA --
 
-  /**
-   * @param {string | null} key
-   */
+  /** @type {(key: string | null) => void} */
   openColumn(key) {
     if (this.presenting) {
       this.best = key;
       this.measure();
       return;
     }
-    if (this.publishable) key = null; // it compares with the truth
+    if (this.publishable) key = null; // An opened column stands beside exact PCA.
     const before = this.opened;
     if (before === key) return;
     this.opened = key;
@@ -1235,10 +1214,7 @@ class Board {
     this.cols.find((col) => col.key === (key ?? before))?.head.focus();
   }
 
-  /**
-   * @param {Frame | null} frame
-   * @param {boolean} exact
-   */
+  /** @type {(frame: Frame | null, exact: boolean) => void} */
   writeSaid(frame, exact) {
     this.buttons.every?.setAttribute("aria-pressed", String(this.all));
     const column = this.columns.find(({ key }) => key === this.pair);
@@ -1254,11 +1230,7 @@ class Board {
   /**
    * Return what is said of a column beside its pictures: name and text.
    *
-   * @param {Column} column
-   * @param {Cell | null} cell
-   * @param {Frame | null} frame
-   * @param {boolean} exact
-   * @returns {[string, string][]}
+   * @type {(column: Column, cell: Cell | null, frame: Frame | null, exact: boolean) => [string, string][]}
    */
   linesOf(column, cell, frame, exact) {
     if (!cell) return [["Cannot run here", frame?.skipped[column.key] || ""]];
@@ -1268,12 +1240,12 @@ class Board {
     if (!this.masked) lines.push(...texts.found);
     if (!this.masked && texts.aim) lines.push(["Its aim", texts.aim]);
     if (cell.edges) lines.push(["Both lines", this.payload.limits.lines]);
-    if (column.redraws) lines.push(["Note", "draws afresh at each ε, so its points jump"]);
+    if (column.redraws) lines.push(["Note", "this mechanism takes new noise at each ε, so its points jump"]);
     if (!exact) lines.push(["Drawing", `the frame at ε ${this.written} is still being drawn`]);
     return lines;
   }
 
-  // -- every draw, one after the other --
+  // -- Methods that show simulated releases one by one --
 
   startDraws() {
     if (!this.redraws) return;
@@ -1302,10 +1274,7 @@ class Board {
   }
 }
 
-/**
- * @param {Column | null} a
- * @param {Column | null} b
- */
+/** @type {(a: Column | null, b: Column | null) => number} */
 function byName(a, b) {
   return (a?.label ?? "").localeCompare(b?.label ?? "", "en");
 }

@@ -1,17 +1,16 @@
 // @ts-check
-// How far the released space of each draw lies from the true one.
+// This module draws the distance of each simulated release's subspace from the true subspace.
 
-import { question, scaled, sheet, stroke } from "./sheet.js";
+import { disc, discs, question, ruled, scaled, sheet } from "./sheet.js";
 
 /** @typedef {import("./sheet.js").Scene} Scene */
 
-const GOLDEN = 0.6180339887; // multiples of it, less their whole part, lie evenly and never repeat
+const GOLDEN = 0.6180339887; // The fractional parts of its multiples are spread evenly.
 
 /**
  * Draw the distances of one column.
  *
- * @param {HTMLCanvasElement} canvas
- * @param {Scene} scene
+ * @type {(canvas: HTMLCanvasElement, scene: Scene) => void}
  */
 export function drawDistance(canvas, scene) {
   const on = sheet(canvas);
@@ -27,33 +26,21 @@ export function drawDistance(canvas, scene) {
   /** @param {number} place */
   const lane = (place) => ((place * GOLDEN) % 1) * (bottom - 14) + 7;
   pen.font = `${size}px ${look.font}`;
-  pen.strokeStyle = look.line;
-  pen.lineWidth = 1;
-  stroke(pen, 8, bottom + 0.5, width - 8, bottom + 0.5);
+  ruled(pen, look.line, 1, [], 8, bottom + 0.5, width - 8, bottom + 0.5);
   const at = Math.round(x(chance.distance)) + 0.5;
-  if (chance.distance > 0) { // with k = d every space is the true one
-    pen.strokeStyle = look.faint;
-    pen.setLineDash([3, 3]);
-    stroke(pen, at, 3, at, bottom);
-    pen.setLineDash([]);
-  }
+  // If k = d, every subspace is the true one, so chance has distance 0 and no line is drawn.
+  if (chance.distance > 0) ruled(pen, look.faint, 1, [3, 3], at, 3, at, bottom);
   if (first) nameAxis(on, look, at);
   if (scene.hidden) {
     question(pen, look, width, height);
     return;
   }
   canvas.setAttribute("aria-label",
-    `Distance to the true space: 0 is the same, ${chance.text} is chance`);
+    `Distance to the true subspace: 0 is the true subspace, ${chance.text} is a random subspace`);
   if (!column || !cell) return;
   /** @type {(values: number[], hollow: boolean) => void} */
   const dots = (values, hollow) => {
-    pen.beginPath();
-    values.forEach((value, place) => {
-      pen.moveTo(x(value) + 2.6, lane(place));
-      pen.arc(x(value), lane(place), 2.6, 0, 2 * Math.PI);
-    });
-    if (hollow) pen.stroke();
-    else pen.fill();
+    discs(pen, values.flatMap((value, place) => [x(value), lane(place)]), 2.6, hollow ? "stroke" : "fill");
   };
   if (ghost && ghost.payload.limits.distance === far) {
     pen.strokeStyle = look.ink;
@@ -69,12 +56,9 @@ export function drawDistance(canvas, scene) {
   if (scene.redraws) {
     const place = scene.redraw % cell.distances.length;
     pen.lineWidth = 2;
-    pen.beginPath();
-    pen.arc(x(cell.distances[place]), lane(place), 5, 0, 2 * Math.PI);
-    pen.stroke();
+    disc(pen, x(cell.distances[place]), lane(place), 5, "stroke");
   }
-  pen.lineWidth = 2.5;
-  stroke(pen, x(cell.distance[0]), 4, x(cell.distance[0]), bottom);
+  ruled(pen, look.ink, 2.5, [], x(cell.distance[0]), 4, x(cell.distance[0]), bottom);
   canvas.setAttribute("aria-label",
     `Distance of ${column.label}: median ${cell.texts.distance}, chance ${chance.text}`);
 }

@@ -1,9 +1,9 @@
 // @ts-check
-// What travels packed is unpacked, and a text is cut to its room. No number is written here: what
-// is read comes as text.
+// Functions that unpack arrays of numbers and shorten texts to the space they have. They format no
+// number, because all texts come with the payload.
 
 /** @type {Map<string, Uint8Array | Int16Array | Float32Array>} */
-const unpacked = new Map(); // frames are drawn again and again
+const unpacked = new Map(); // This cache is useful, because frames are drawn repeatedly.
 const MOST_UNPACKED = 4000;
 
 /**

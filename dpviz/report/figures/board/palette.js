@@ -1,5 +1,5 @@
 // @ts-check
-// Colours, from the payload's palette and the page's own ground.
+// Functions that compute colours from the payload's palette and the background of the page.
 
 /** @typedef {import("./payload").Palette} Palette */
 

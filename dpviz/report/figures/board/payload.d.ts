@@ -1,6 +1,6 @@
 // Written by python -m tools.payload from dpviz/report/tables/payload.py.
 
-/** All that the board needs of one table and setting. */
+/** All data that the comparison figure needs for one table and setting. */
 export interface Payload {
   version: number;
   table: TableFacts;
@@ -42,7 +42,7 @@ export interface Payload {
   marked?: number[];
 }
 
-/** What the board says of its table and setting. */
+/** Facts about the figure's table and setting. */
 export interface TableFacts {
   name: string;
   n: number;
@@ -54,7 +54,7 @@ export interface TableFacts {
   draws: number;
 }
 
-/** What exact PCA finds. */
+/** Results of exact PCA. */
 export interface Truth {
   /** all d, descending */
   eigenvalues: number[];
@@ -66,7 +66,7 @@ export interface Truth {
   text: string;
 }
 
-/** The labels of the rows in a picture, or nothing but None. */
+/** Labels of the rows in a projection; None without labels. */
 export interface LabelCodes {
   name: string | null;
   /** names of kinds; None where labels are numbers */
@@ -80,7 +80,7 @@ export interface LabelCodes {
   public: boolean;
 }
 
-/** What every column shares. */
+/** Limits of axes that all columns share. */
 export interface BoardLimits {
   /** half the width and the height of a picture */
   picture: [number, number];
@@ -101,7 +101,7 @@ export interface Palette {
   ramp: [number, number, number][];
 }
 
-/** What a random subspace is worth. */
+/** Values of a random subspace. */
 export interface Chance {
   /** captured of the optimum, written */
   share: string;
@@ -110,13 +110,13 @@ export interface Chance {
   text: string;
 }
 
-/** The axes of a spectrum: of the first components, and of all. */
+/** The axes of a spectrum: one for the first components, one for all components. */
 export interface SpectrumLimits {
   first: Heights;
   all: Heights;
 }
 
-/** A level of recovery that is drawn across. */
+/** A level of recovery, drawn as a line. */
 export interface Level {
   share: number;
   text: string;
@@ -124,7 +124,7 @@ export interface Level {
   dotted: boolean;
 }
 
-/** What the head of a mechanism's column says. */
+/** Content of the column head of a mechanism. */
 export interface BoardColumn {
   key: string;
   label: string;
@@ -138,7 +138,7 @@ export interface BoardColumn {
   colour: string;
 }
 
-/** What the board shows at one epsilon. */
+/** The data of the figure at one epsilon. */
 export interface Frame {
   epsilon: number;
   /** how many it holds */
@@ -148,9 +148,9 @@ export interface Frame {
   /** why a mechanism cannot run, by mechanism */
   skipped: Record<string, string>;
   answer: Headline;
-  /** by mechanism, and of the exact one, A, B and C of a straight line Ax + By = C through the picture, where a lesson draws one */
+  /** by mechanism, and of the exact one, A, B and C of a straight line Ax + By = C in the projection, if a lesson draws a line */
   lines?: Record<string, number[]>;
-  /** by mechanism, how many components are found and how many variances lie above the threshold, where a lesson counts them */
+  /** by mechanism, how many components are found and how many variances lie above the threshold, if a lesson counts both */
   counted?: Record<string, number[]>;
 }
 
@@ -166,7 +166,7 @@ export interface Heights {
   marks: [number, string][];
 }
 
-/** The answer at one epsilon. */
+/** The answer at one epsilon, in words. */
 export interface Headline {
   /** who recovers most, and who is tied */
   recovery: string;
@@ -174,10 +174,10 @@ export interface Headline {
   risk: string | null;
 }
 
-/** One mechanism at one epsilon. */
+/** Results of one mechanism at one epsilon. */
 export interface BoardCell {
   status: ClaimFacts;
-  /** mean, the central 95 % of the draws and the mean's standard error, 0 for a single draw; None where k = d */
+  /** mean, the central 95 % of the draws and the mean's standard error, 0 for a single release; None if k = d */
   recovery: [number, number, number, number] | null;
   /** the mean recovery as released, where recovery is after post-processing */
   before: number | null;
@@ -199,7 +199,7 @@ export interface BoardCell {
   texts: Texts;
 }
 
-/** What is known of a claim at one epsilon. */
+/** Facts about a claim at one epsilon. */
 export interface ClaimFacts {
   verdict: string;
   mark: string;
@@ -211,7 +211,7 @@ export interface ClaimFacts {
   state: string;
 }
 
-/** Eigenvalues of the draws. */
+/** Eigenvalues of simulated releases. */
 export interface Spectrum {
   /** whether they are published, or variances along published directions */
   released: boolean;
@@ -223,7 +223,7 @@ export interface Spectrum {
   lines: string;
 }
 
-/** What is read of a cell. */
+/** Readable texts on one mechanism at one epsilon. */
 export interface Texts {
   recovery: string;
   words: string;
@@ -235,7 +235,7 @@ export interface Texts {
   before: string;
   /** what it aims at instead of A and how far that leads, empty where that is all the way */
   aim: string;
-  /** how many of 100 guesses are right, or at most */
+  /** what a guesser gains from its release */
   risk: string;
   distance: string;
   /** lines */
@@ -244,7 +244,7 @@ export interface Texts {
   found: [string, string][];
 }
 
-/** Points that stand for the rows of a picture, from what is released alone. */
+/** Points that stand for the rows, from released numbers alone. */
 export interface Published {
   /** int16 pairs in units of reach/32767 along each axis; numbers alone where k = 1 */
   places: string;
@@ -254,6 +254,6 @@ export interface Published {
   codes: string | null;
   /** what is to be read beside it, in lines */
   said: string[];
-  /** int16 pairs in units of 1/32767, the share of the variance of each component and half a bar of 95 % about it, then texts of the first shares; empty where noise hides them */
+  /** int16 pairs in units of 1/32767, the share of the variance of each component and half a bar of 95 % about it, then texts of the first shares; empty if noise hides them */
   scree: [string, string[]];
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Small tools of a page: elements, a canvas as fine as the screen, texts on it.
+// Functions for all charts: they make elements, sharp canvases, and texts on canvases.
 
 /** @typedef {import("./payload").Payload} Payload */
 /** @typedef {import("./payload").BoardColumn} Column */
@@ -69,17 +69,18 @@ export function make(kind, name = "", attributes = {}, ...children) {
 }
 
 /**
- * Append an element with a class and a text, and return it.
+ * Append an element with a class, a text and attributes, and return it.
  *
  * @template {keyof HTMLElementTagNameMap} Kind
  * @param {Kind} kind
  * @param {string} [name]
  * @param {Element | null} [parent]
  * @param {string | null} [text]
+ * @param {Record<string, any>} [attributes]
  * @returns {HTMLElementTagNameMap[Kind]}
  */
-export function add(kind, name = "", parent = null, text = null) {
-  const node = make(kind, name, {}, text);
+export function add(kind, name = "", parent = null, text = null, attributes = {}) {
+  const node = make(kind, name, attributes, text);
   if (parent) parent.append(node);
   return node;
 }
@@ -87,8 +88,7 @@ export function add(kind, name = "", parent = null, text = null) {
 /**
  * Return what says texts in a language, given its words for the English ones.
  *
- * @param {Record<string, string>} [known]
- * @returns {Says}
+ * @type {(known?: Record<string, string>) => Says}
  */
 export function saying(known = {}) {
   return (text, values = {}) => (known[text] ?? text)
@@ -96,6 +96,13 @@ export function saying(known = {}) {
 }
 
 export const inEnglish = saying();
+
+/**
+ * Which way a key of a slider goes.
+ *
+ * @type {Record<string, number>}
+ */
+export const ARROWS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
 
 /** Return whether the reader asked for less motion. */
 export const still = () => globalThis.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -115,7 +122,7 @@ export const between = (from, to, share) => from * (to / from) ** share;
  * @param {HTMLElement} node
  * @param {(event: PointerEvent) => boolean | void} grab false where it is not to be moved
  * @param {(event: PointerEvent) => void} move
- * @param {() => void} drop
+ * @param {(event: PointerEvent) => void} drop
  */
 export function dragged(node, grab, move, drop = () => {}) {
   let held = false;
@@ -126,32 +133,48 @@ export function dragged(node, grab, move, drop = () => {}) {
   });
   node.addEventListener("pointermove", (event) => { if (held) move(event); });
   for (const end of /** @type {const} */ (["pointerup", "pointercancel"])) {
-    node.addEventListener(end, () => {
-      if (held) drop();
+    node.addEventListener(end, (event) => {
+      if (held) drop(event);
       held = false;
     });
   }
 }
 
 /**
- * Draw a disc, or a ring.
+ * Draw discs of one size, or rings, given x and y of each in turn.
  *
- * @param {CanvasRenderingContext2D} pen
- * @param {number} x
- * @param {number} y
- * @param {number} r
- * @param {"fill" | "stroke"} how
+ * @type {(pen: CanvasRenderingContext2D, points: ArrayLike<number>, r: number, how?: "fill" | "stroke") => void}
  */
-export function disc(pen, x, y, r, how = "fill") {
+export function discs(pen, points, r, how = "fill") {
   pen.beginPath();
-  pen.arc(x, y, r, 0, 2 * Math.PI);
+  for (let i = 0; i < points.length; i += 2) {
+    pen.moveTo(points[i] + r, points[i + 1]);
+    pen.arc(points[i], points[i + 1], r, 0, 2 * Math.PI);
+  }
   pen[how]();
 }
 
+/** @type {(pen: CanvasRenderingContext2D, x: number, y: number, r: number, how?: "fill" | "stroke") => void} */
+export function disc(pen, x, y, r, how = "fill") {
+  discs(pen, [x, y], r, how);
+}
+
 /**
- * @param {Node | null | undefined} node
- * @param {string} text
+ * Return a small square picture of a canvas.
+ *
+ * @param {HTMLCanvasElement} from
+ * @param {number} size pixels
+ * @param {boolean} whole or as much of its middle as fills the square
  */
+export function thumbnail(from, size, whole) {
+  const small = make("canvas", "", { width: size, height: size });
+  const scale = Math[whole ? "min" : "max"](size / from.width, size / from.height);
+  const [wide, tall] = [from.width * scale, from.height * scale];
+  if (from.width && from.height) small.getContext("2d")?.drawImage(from, (size - wide) / 2, (size - tall) / 2, wide, tall);
+  return small;
+}
+
+/** @type {(node: Node | null | undefined, text: string) => void} */
 export function setText(node, text) {
   if (node && node.textContent !== text) node.textContent = text;
 }
@@ -174,12 +197,10 @@ export function plain(colour) {
 /**
  * Return the pen of a canvas of so many pixels, wiped.
  *
- * @param {HTMLCanvasElement} canvas
- * @param {number} width
- * @param {number} height
+ * @type {(canvas: HTMLCanvasElement, width: number, height: number) => CanvasRenderingContext2D}
  */
 export function surface(canvas, width, height) {
-  // An enlarged page draws as finely as a screen of more pixels would.
+  // The number of pixels includes the zoom of the page, so that an enlarged canvas stays sharp.
   const zoom = /** @type {{ currentCSSZoom?: number }} */ (canvas).currentCSSZoom || 1;
   const ratio = Math.min((globalThis.devicePixelRatio || 1) * zoom, 2);
   const [across, down] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -192,7 +213,7 @@ export function surface(canvas, width, height) {
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
-  pen.lineJoin = "round"; // whatever was drawn here before
+  pen.lineJoin = "round"; // Earlier drawing may have changed the line joins, so they are reset.
   return pen;
 }
 
@@ -210,19 +231,13 @@ export function sheet(canvas) {
 /**
  * Return a length of a text or margin, larger on a wall.
  *
- * @param {Look} look
- * @param {number} pixels
+ * @type {(look: Look, pixels: number) => number}
  */
 export function scaled(look, pixels) {
   return look.large ? pixels * 1.25 : pixels;
 }
 
-/**
- * @param {CanvasRenderingContext2D} pen
- * @param {Look} look
- * @param {number} width
- * @param {number} height
- */
+/** @type {(pen: CanvasRenderingContext2D, look: Look, width: number, height: number) => void} */
 export function question(pen, look, width, height) {
   pen.fillStyle = look.faint;
   pen.font = `600 ${Math.min(48, height * 0.5)}px ${look.font}`;
@@ -234,12 +249,7 @@ export function question(pen, look, width, height) {
 /**
  * Write lines, the last of them at the bottom.
  *
- * @param {CanvasRenderingContext2D} pen
- * @param {Look} look
- * @param {string[]} lines
- * @param {number} x
- * @param {number} bottom
- * @param {number} size
+ * @type {(pen: CanvasRenderingContext2D, look: Look, lines: string[], x: number, bottom: number, size: number) => void}
  */
 export function words(pen, look, lines, x, bottom, size) {
   pen.font = `${size}px ${look.font}`;
@@ -252,11 +262,7 @@ export function words(pen, look, lines, x, bottom, size) {
 /**
  * Return texts in lines that have room, broken between words.
  *
- * @param {CanvasRenderingContext2D} pen
- * @param {Look} look
- * @param {string[]} texts
- * @param {number} room
- * @param {number} size
+ * @type {(pen: CanvasRenderingContext2D, look: Look, texts: string[], room: number, size: number) => string[]}
  */
 export function broken(pen, look, texts, room, size) {
   pen.font = `${size}px ${look.font}`;
@@ -275,11 +281,7 @@ export function broken(pen, look, texts, room, size) {
 /**
  * Write a text that stays readable over lines.
  *
- * @param {CanvasRenderingContext2D} pen
- * @param {Look} look
- * @param {string} text
- * @param {number} x
- * @param {number} y
+ * @type {(pen: CanvasRenderingContext2D, look: Pick<Look, "ground" | "faint">, text: string, x: number, y: number) => void}
  */
 export function haloed(pen, look, text, x, y) {
   pen.strokeStyle = look.ground;
@@ -299,4 +301,13 @@ export function stroke(pen, ...places) {
   pen.beginPath();
   for (let i = 0; i < places.length; i += 2) pen.lineTo(places[i], places[i + 1]);
   pen.stroke();
+}
+
+/** @type {(pen: CanvasRenderingContext2D, colour: string, width: number, dash: number[], ...places: number[]) => void} */
+export function ruled(pen, colour, width, dash, ...places) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.setLineDash(dash);
+  stroke(pen, ...places);
+  pen.setLineDash([]);
 }

@@ -1,17 +1,17 @@
 // @ts-check
-// The noisy eigenvalues of one mechanism against the true ones.
+// This module draws the noisy eigenvalues of one mechanism beside the true eigenvalues.
 
 import { heights } from "./axis.js";
 import { unpack } from "./format.js";
-import { haloed, question, scaled, sheet, stroke, words } from "./sheet.js";
+import { discs, haloed, question, ruled, scaled, sheet, words } from "./sheet.js";
 
 /** @typedef {import("./payload").Spectrum} Spectrum */
 /** @typedef {import("./sheet.js").Look} Look */
 /** @typedef {import("./sheet.js").Scene} Scene */
 /** @typedef {ArrayLike<number>} Values */
 
-const BAND = 8; // pixels above an axis, for what lies beyond it
-const FEWEST = 5; // places for the bars of a scree, however few there are
+const BAND = 8; // Pixels above an axis, for values that exceed it.
+const FEWEST = 5; // Least number of bars for which a scree plot has space.
 
 /**
  * Where things lie on the canvas of a spectrum.
@@ -43,7 +43,7 @@ export function drawSpectrum(canvas, scene, every) {
   const { payload, column, cell, look, hidden, first } = scene;
   const axis = every ? payload.limits.spectrum.all : payload.limits.spectrum.first;
   const left = first ? scaled(look, 48) : 6;
-  // As high in every column as in the first, which names the levels: a level is one line across.
+  // All columns have the height of the first, so that lines of named levels continue across.
   const bottom = on.height - scaled(look, 20);
   const top = scaled(look, 18) + BAND;
   const lines = column && cell && !hidden ? unpack(cell.spectrum.lines, Float32Array) : [];
@@ -67,15 +67,14 @@ export function drawSpectrum(canvas, scene, every) {
     return;
   }
   const noted = drawReleased(frame, scene, cell.spectrum);
-  const about = [`${column.label}: median of the draws from ${cell.spectrum.text} down`, ...noted].join(", ");
+  const about = [`${column.label}: median of simulated releases from ${cell.spectrum.text} down`, ...noted].join(", ");
   canvas.setAttribute("aria-label", `Spectrum of ${about}; truth ${truth.text}`);
 }
 
 /**
  * Return the share of the variance of each component, and half its bar.
  *
- * @param {import("./payload").Published} published
- * @returns {[number, number][]}
+ * @type {(published: import("./payload").Published) => [number, number][]}
  */
 export function bars({ scree: [packed] }) {
   const raw = unpack(packed, Int16Array);
@@ -85,8 +84,7 @@ export function bars({ scree: [packed] }) {
 /**
  * Draw what may be published of the spectrum of one column: shares of the variance with their bars.
  *
- * @param {HTMLCanvasElement} canvas
- * @param {Scene} scene
+ * @type {(canvas: HTMLCanvasElement, scene: Scene) => void}
  */
 export function drawScree(canvas, scene) {
   const on = sheet(canvas);
@@ -97,7 +95,7 @@ export function drawScree(canvas, scene) {
   if (!published) return;
   const scree = bars(published);
   const { pen, width, height } = on;
-  const said = scree.length ? "share of variance, 95 % bars" : "noise hides the variances";
+  const said = scree.length ? "share of variance, 95 % error bars" : "noise hides the variances";
   const texts = published.scree[1];
   const size = scaled(look, 15);
   const [top, bottom] = [scaled(look, 18), height - scaled(look, 19)];
@@ -105,14 +103,12 @@ export function drawScree(canvas, scene) {
   const kind = scene.payload.publishable ? "Published" : "Noisy";
   canvas.setAttribute("aria-label", `${kind} scree, ${column?.label} at epsilon ${scene.written}: ${[said, ...texts].join(", ")}`);
   if (!scree.length) return;
-  // As high in every column and at every epsilon.
+  // The scale of shares is the same in every column and at every epsilon.
   const slot = (width - 12) / Math.max(scree.length, FEWEST);
   const y = (/** @type {number} */ share) => bottom - Math.max(0, Math.min(share / scene.most, 1)) * (bottom - top);
-  pen.lineWidth = 1;
   for (const share of [0, scene.most / 2, scene.most]) {
-    pen.strokeStyle = look.line;
     pen.globalAlpha = share === 0 ? 1 : 0.5;
-    stroke(pen, 4, Math.round(y(share)) + 0.5, width - 4, Math.round(y(share)) + 0.5);
+    ruled(pen, look.line, 1, [], 4, Math.round(y(share)) + 0.5, width - 4, Math.round(y(share)) + 0.5);
   }
   pen.font = `${size}px ${look.font}`;
   const room = texts.every((text) => pen.measureText(text).width < slot - 2);
@@ -122,9 +118,7 @@ export function drawScree(canvas, scene) {
     pen.fillStyle = own;
     pen.fillRect(middle - slot * 0.36, y(share), slot * 0.72, bottom - y(share));
     pen.globalAlpha = 1;
-    pen.strokeStyle = look.ink;
-    pen.lineWidth = 1.3;
-    stroke(pen, middle, y(share - error), middle, y(share + error));
+    ruled(pen, look.ink, 1.3, [], middle, y(share - error), middle, y(share + error));
     const text = texts[place];
     if (!text || (!room && place)) return;
     pen.fillStyle = look.ink;
@@ -137,20 +131,15 @@ export function drawScree(canvas, scene) {
 /**
  * Draw the levels of the axis; the first column says what they are.
  *
- * @param {Frame} frame
- * @param {[number, string][]} marks
- * @param {{ width: number, height: number }} box
- * @param {boolean} first
+ * @type {(frame: Frame, marks: [number, string][], box: { width: number, height: number }, first: boolean) => void}
  */
 function drawMarks({ pen, look, count, size, left, y }, marks, { width, height }, first) {
   pen.font = `${size}px ${look.font}`;
-  pen.lineWidth = 1;
   let last = Infinity;
   for (const [mark, text] of marks) {
     const at = Math.round(y(mark)) + 0.5;
-    pen.strokeStyle = look.line;
     pen.globalAlpha = mark === 0 ? 1 : 0.5;
-    stroke(pen, left, at, width - 4, at);
+    ruled(pen, look.line, 1, [], left, at, width - 4, at);
     pen.globalAlpha = 1;
     if (first && last - at > size) {
       pen.fillStyle = look.faint;
@@ -173,9 +162,7 @@ function drawMarks({ pen, look, count, size, left, y }, marks, { width, height }
 /**
  * Draw range, pinned line, truth, median, levels and notes; return the notes.
  *
- * @param {Frame} frame
- * @param {Scene} scene
- * @param {Spectrum} spectrum
+ * @type {(frame: Frame, scene: Scene, spectrum: Spectrum) => string[]}
  */
 function drawReleased(frame, { payload, cell, look, own, ghost, counted }, spectrum) {
   const { pen, count, high } = frame;
@@ -223,13 +210,9 @@ function drawReleased(frame, { payload, cell, look, own, ghost, counted }, spect
  */
 function drawBreak({ pen, look, high, size, left, right, x, y }, end, text) {
   const level = y(end) + (end === high ? -BAND : BAND) / 2;
-  pen.strokeStyle = look.ground;
-  pen.lineWidth = 4;
-  stroke(pen, left, level, right, level);
-  pen.strokeStyle = look.ink;
-  pen.lineWidth = 1.3;
+  ruled(pen, look.ground, 4, [], left, level, right, level);
   for (const at of [left + 4, right - 6]) {
-    for (const step of [-3, 2]) stroke(pen, at - 4, level + step + 3, at + 4, level + step - 3);
+    for (const step of [-3, 2]) ruled(pen, look.ink, 1.3, [], at - 4, level + step + 3, at + 4, level + step - 3);
   }
   pen.font = `600 ${size}px ${look.font}`;
   pen.textAlign = "right";
@@ -250,7 +233,7 @@ function drawNotes(frame, curves, levels, noted) {
   const { pen, look, size, left, right, bottom, y } = frame;
   /** @type {(from: number, to: number, top: number) => boolean} */
   const free = (from, to, top) => {
-    // a level has its name above it or below
+    // The name of a level needs some space above or below the line of the level.
     const [high, low] = [top - 4 - size, top + 2 * size + 4];
     if (levels.some((one) => y(one) > high && y(one) < low)) return false;
     return clear(frame, curves, { from, to, top, low: top + size });
@@ -277,19 +260,13 @@ function drawNotes(frame, curves, levels, noted) {
 function drawFound({ pen, look, x, y }, values, count) {
   pen.strokeStyle = look.ink;
   pen.lineWidth = 2;
-  for (let i = 0; i < Math.min(count, values.length); i += 1) {
-    pen.beginPath();
-    pen.arc(x(i), y(values[i]), 8, 0, 2 * Math.PI);
-    pen.stroke();
-  }
+  discs(pen, points(values, Math.min(count, values.length), x, y), 8, "stroke");
 }
 
 /**
  * Return whether a text is inside of the picture and no curve runs through it.
  *
- * @param {Frame} frame
- * @param {Values[]} curves
- * @param {{ from: number, to: number, top: number, low: number }} text
+ * @type {(frame: Frame, curves: Values[], text: { from: number, to: number, top: number, low: number }) => boolean}
  */
 function clear({ bottom, x, y }, curves, { from, to, top, low }) {
   if (top < 4 || low > bottom) return false;
@@ -303,31 +280,12 @@ function clear({ bottom, x, y }, curves, { from, to, top, low }) {
   });
 }
 
-/**
- * @param {Frame} frame
- * @param {Values} values
- * @param {number} count
- * @param {string} colour
- * @param {number} width
- * @param {number[]} dash
- */
+/** @type {(frame: Frame, values: Values, count: number, colour: string, width: number, dash?: number[]) => void} */
 function drawLine({ pen, x, y }, values, count, colour, width, dash = []) {
-  pen.strokeStyle = colour;
-  pen.lineWidth = width;
-  pen.setLineDash(dash);
-  pen.beginPath();
-  for (let i = 0; i < count; i += 1) {
-    if (i === 0) pen.moveTo(x(i), y(values[i]));
-    else pen.lineTo(x(i), y(values[i]));
-  }
-  pen.stroke();
-  pen.setLineDash([]);
+  ruled(pen, colour, width, dash, ...points(values, count, x, y));
 }
 
-/**
- * @param {Frame} frame
- * @param {Values} values
- */
+/** @type {(frame: Frame, values: Values) => void} */
 function drawTruth(frame, values) {
   drawLine(frame, values, frame.count, frame.look.faint, 2);
 }
@@ -345,10 +303,7 @@ function drawRange({ pen, x, y }, colour, lower, upper, shown, released) {
   pen.globalAlpha = 0.25;
   if (released) {
     pen.beginPath();
-    for (let i = 0; i < shown; i += 1) {
-      if (i === 0) pen.moveTo(x(i), y(upper[i]));
-      else pen.lineTo(x(i), y(upper[i]));
-    }
+    for (let i = 0; i < shown; i += 1) pen.lineTo(x(i), y(upper[i]));
     for (let i = shown - 1; i >= 0; i -= 1) pen.lineTo(x(i), y(lower[i]));
     pen.closePath();
     pen.fill();
@@ -360,21 +315,15 @@ function drawRange({ pen, x, y }, colour, lower, upper, shown, released) {
   pen.globalAlpha = 1;
 }
 
-/**
- * @param {Frame} frame
- * @param {string} colour
- * @param {Values} values
- * @param {number} shown
- * @param {number} size
- */
+/** @type {(frame: Frame, colour: string, values: Values, shown: number, size: number) => void} */
 function drawKnots({ pen, x, y }, colour, values, shown, size) {
   pen.fillStyle = colour;
-  pen.beginPath();
-  for (let i = 0; i < shown && shown <= 30; i += 1) {
-    pen.moveTo(x(i) + 2.4, y(values[i]));
-    pen.arc(x(i), y(values[i]), size, 0, 2 * Math.PI);
-  }
-  pen.fill();
+  if (shown <= 30) discs(pen, points(values, shown, x, y), size);
+}
+
+/** @type {(values: Values, count: number, x: Frame["x"], y: Frame["y"]) => number[]} */
+function points(values, count, x, y) {
+  return Array.from({ length: count }, (_, i) => [x(i), y(values[i])]).flat();
 }
 
 /**
@@ -392,11 +341,7 @@ function drawLevel(frame, curves, value, name, dash, other) {
   const { pen, look, high, size, left, right, y } = frame;
   if (value >= high) return;
   const level = Math.round(y(value)) + 0.5;
-  pen.strokeStyle = look.faint;
-  pen.lineWidth = 1;
-  pen.setLineDash(dash);
-  stroke(pen, left, level, right + 2, level);
-  pen.setLineDash([]);
+  ruled(pen, look.faint, 1, dash, left, level, right + 2, level);
   const wide = pen.measureText(name).width;
   const tops = value > other ? [level - 1 - size, level + 2] : [level + 2, level - 1 - size];
   pen.textAlign = "left";

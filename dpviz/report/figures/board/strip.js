@@ -1,9 +1,9 @@
 // @ts-check
-// Recovery against epsilon: a line a mechanism, named in the order of now, and dragged along.
+// This module draws recovery against epsilon, one named line per mechanism. A drag sets epsilon.
 
 import { apart, stepped } from "./axis.js";
 import { clipped } from "./format.js";
-import { make, scaled, stroke, surface } from "./sheet.js";
+import { disc, dragged, make, ruled, scaled, surface } from "./sheet.js";
 
 /** @typedef {import("./payload").Payload} Payload */
 /** @typedef {import("./payload").Frame} Frame */
@@ -37,8 +37,8 @@ import { make, scaled, stroke, surface } from "./sheet.js";
  * @property {(key: string | null) => void} hover
  */
 
-const NEAR = 28; // pixels from which a line is meant
-const SIDES = [110, 170]; // pixels beside the curves, as beside the slider in board.css
+const NEAR = 28; // Largest distance in pixels at which the pointer selects a line.
+const SIDES = [110, 170]; // Pixels left and right of the chart, as at the slider in board.css.
 
 export class Strip {
   /** @param {Acts} acts */
@@ -48,7 +48,6 @@ export class Strip {
     this.box = make("div", "dpv-stripbox", {}, this.canvas);
     /** @type {View | null} */
     this.view = null;
-    this.held = false;
     this.listen();
   }
 
@@ -59,7 +58,7 @@ export class Strip {
    */
   places({ payload, phone, look }) {
     const [width, height] = [this.box.clientWidth, this.box.clientHeight];
-    // The slider below has the same ends: its handle is where the curves are read.
+    // The slider below has the same ends as this axis, so its handle is below the epsilon to read.
     const [left, right] = phone ? [11, width - 11] : [SIDES[0], width - SIDES[1]];
     const top = scaled(look, phone ? 30 : 21);
     const bottom = height - 4;
@@ -78,13 +77,13 @@ export class Strip {
     const size = scaled(view.look, 15);
     pen.font = `${size}px ${view.look.font}`;
     drawAxes(pen, at, view);
-    /** @type {{ column: Column, y: number, dim: boolean }[]} */
+    /** @type {End[]} */
     const ends = [];
     for (const column of view.masked ? [] : view.columns) {
       const end = drawCurve(pen, at, column, view);
       if (end && (!view.pair || column.key === view.pair)) ends.push(end);
     }
-    drawNow(pen, at, view, size);
+    drawNow(pen, at, view);
     if (!view.phone) nameCurves(pen, at, ends, view, size);
     this.canvas.setAttribute("aria-label", `Recovery against epsilon, now ${view.written}`);
   }
@@ -107,22 +106,14 @@ export class Strip {
     const drag = (event) => {
       if (this.view) acts.move(this.places(this.view).epsilon(inside(event).x));
     };
-    canvas.addEventListener("pointerdown", (event) => {
-      if (!this.view || inside(event).x > this.places(this.view).right + 8) return;
-      canvas.setPointerCapture(event.pointerId);
-      this.held = true;
+    dragged(canvas, (event) => {
+      if (!this.view || inside(event).x > this.places(this.view).right + 8) return false;
       drag(event);
-    });
+      return true;
+    }, drag, acts.commit);
     canvas.addEventListener("pointermove", (event) => {
-      if (this.held) drag(event);
-      else acts.hover(this.nearestTo(inside(event)));
+      if (!event.buttons) acts.hover(this.nearestTo(inside(event)));
     });
-    const end = () => {
-      if (this.held) acts.commit();
-      this.held = false;
-    };
-    canvas.addEventListener("pointerup", end);
-    canvas.addEventListener("pointercancel", end);
     canvas.addEventListener("pointerleave", () => acts.hover(null));
   }
 
@@ -149,30 +140,25 @@ export class Strip {
 }
 
 /** @typedef {ReturnType<Strip["places"]>} Places */
+/** @typedef {{ column: Column, y: number, dim: boolean }} End */
 
 /**
  * Draw levels and title; epsilons stand below, at the slider.
  *
- * @param {CanvasRenderingContext2D} pen
- * @param {Places} at
- * @param {View} view
+ * @type {(pen: CanvasRenderingContext2D, at: Places, view: View) => void}
  */
 function drawAxes(pen, at, view) {
   const { payload, look } = view;
   pen.fillStyle = look.faint;
   pen.textBaseline = "middle";
   pen.textAlign = view.phone ? "left" : "right";
-  pen.lineWidth = 1;
   for (const { share, text, dotted } of payload.levels) {
     const level = Math.round(at.y(share)) + 0.5;
-    pen.strokeStyle = look.line;
     pen.globalAlpha = share === 0 ? 1 : 0.6;
-    pen.setLineDash(dotted ? [2, 3] : []);
-    stroke(pen, at.left, level, at.right, level);
+    ruled(pen, look.line, 1, dotted ? [2, 3] : [], at.left, level, at.right, level);
     pen.globalAlpha = 1;
     if (share || !view.phone) pen.fillText(text, view.phone ? 0 : at.left - 6, level);
   }
-  pen.setLineDash([]);
   pen.textAlign = "left";
   pen.textBaseline = "top";
   if (!view.phone) pen.fillText(titleOf(view)[0], 2, 0);
@@ -187,13 +173,13 @@ export function titleOf({ payload, frames, epsilon }) {
   const { table, steps, epsilons } = payload;
   const shown = Object.values(frames.get(epsilon)?.cells ?? {});
   const both = shown.some((cell) => cell.before !== null);
-  const parts = [both ? "recovery, thin: as released" : "recovery"];
+  const parts = [both ? "recovery, thin line: as released" : "recovery"];
   if (steps && epsilons.length < steps) {
-    parts.push(`${epsilons.length} of ${steps} steps, as ${table.d} features take long`);
+    parts.push(`${epsilons.length} of ${steps} steps, because ${table.d} features take long`);
   }
   const frame = frames.get(epsilon);
   if (frame && frame.draws && frame.draws < table.draws) {
-    parts.push(`the first ${frame.draws} of ${table.draws} draws, all when let go`);
+    parts.push(`the first ${frame.draws} of ${table.draws} releases, and all of them when you let go`);
   }
   return parts;
 }
@@ -201,10 +187,7 @@ export function titleOf({ payload, frames, epsilon }) {
 /**
  * Draw one mechanism; return where its name belongs.
  *
- * @param {CanvasRenderingContext2D} pen
- * @param {Places} at
- * @param {Column} column
- * @param {View} view
+ * @type {(pen: CanvasRenderingContext2D, at: Places, column: Column, view: View) => End | null}
  */
 function drawCurve(pen, at, column, view) {
   const { payload, frames, hovered, look } = view;
@@ -213,7 +196,6 @@ function drawCurve(pen, at, column, view) {
   const thick = hovered === key || view.pair === key;
   const own = view.colour(column);
   pen.globalAlpha = dim ? 0.2 : 1;
-  pen.strokeStyle = own;
   const known = payload.epsilons.flatMap((epsilon) => {
     const cell = frames.get(epsilon)?.cells[key];
     if (!cell?.recovery) return [];
@@ -224,37 +206,27 @@ function drawCurve(pen, at, column, view) {
   const expected = line.flatMap((told, place) => (
     told ? [{ x: at.x(payload.epsilons[place]), y: at.y(told[0]) }] : []));
   if (expected.length && known.length < payload.epsilons.length) {
-    pen.lineWidth = 1;
-    pen.setLineDash([1.5, 3]);
-    pen.beginPath();
-    expected.forEach(({ x, y }, place) => (place ? pen.lineTo(x, y) : pen.moveTo(x, y)));
-    pen.stroke();
+    ruled(pen, own, 1, [1.5, 3], ...expected.flatMap(({ x, y }) => [x, y]));
   }
-  pen.lineWidth = thick ? 3.5 : view.pair ? 1.2 : 2;
   known.slice(1).forEach((to, place) => {
     const from = known[place];
-    // Dashed where the claim fails: at either end of the step.
-    pen.setLineDash(to.counts && from.counts ? [] : [5, 4]);
-    stroke(pen, from.x, from.y, to.x, to.y);
-  });
-  pen.setLineDash([]);
-  // Thin: as released, at the same epsilon, where the curve is after post-processing.
-  pen.lineWidth = 1;
-  known.slice(1).forEach((to, place) => {
-    const from = known[place];
-    if (from.before !== null && to.before !== null) stroke(pen, from.x, from.before, to.x, to.before);
+    // A segment is dashed if the privacy claim fails at one of its ends.
+    const dash = to.counts && from.counts ? [] : [5, 4];
+    ruled(pen, own, thick ? 3.5 : view.pair ? 1.2 : 2, dash, from.x, from.y, to.x, to.y);
+    // If a mechanism's curve shows recovery after post-processing, a thin line shows it as
+    // released.
+    if (from.before !== null && to.before !== null) ruled(pen, own, 1, [], from.x, from.before, to.x, to.before);
   });
   const here = frames.get(view.epsilon)?.cells[key];
   if (here?.recovery) {
-    pen.beginPath();
-    pen.arc(at.x(view.epsilon), at.y(here.recovery[0]), 4, 0, 2 * Math.PI);
     pen.fillStyle = here.status.counts ? own : look.ground;
+    pen.strokeStyle = own;
     pen.lineWidth = 2;
-    pen.fill();
+    disc(pen, at.x(view.epsilon), at.y(here.recovery[0]), 4);
     pen.stroke();
   }
   pen.globalAlpha = 1;
-  // Its name stands at its height now, where lines part, and not at the end, where they all meet.
+  // A mechanism's name is at its curve's height for this epsilon, because curves meet at the end.
   const tail = known[known.length - 1] ?? expected[expected.length - 1];
   const y = here?.recovery ? at.y(here.recovery[0]) : tail?.y;
   return y === undefined ? null : { column, y, dim };
@@ -263,30 +235,16 @@ function drawCurve(pen, at, column, view) {
 /**
  * Draw where epsilon stands, and where the pinned setting does.
  *
- * @param {CanvasRenderingContext2D} pen
- * @param {Places} at
- * @param {View} view
- * @param {number} size
+ * @type {(pen: CanvasRenderingContext2D, at: Places, view: View) => void}
  */
-function drawNow(pen, at, { payload, look, epsilon, pinned }, size) {
+function drawNow(pen, at, { payload, look, epsilon, pinned }) {
   const now = Math.round(at.x(epsilon)) + 0.5;
-  pen.strokeStyle = look.ink;
-  pen.lineWidth = 1.5;
-  stroke(pen, now, at.top - 4, now, at.height);
+  ruled(pen, look.ink, 1.5, [], now, at.top - 4, now, at.height);
   if (pinned === null || pinned < payload.epsilons[0]) return;
-  pen.strokeStyle = look.faint;
-  pen.setLineDash([4, 3]);
-  stroke(pen, at.x(pinned), at.top, at.x(pinned), at.height);
-  pen.setLineDash([]);
+  ruled(pen, look.faint, 1.5, [4, 3], at.x(pinned), at.top, at.x(pinned), at.height);
 }
 
-/**
- * @param {CanvasRenderingContext2D} pen
- * @param {Places} at
- * @param {{ column: Column, y: number, dim: boolean }[]} ends
- * @param {View} view
- * @param {number} size
- */
+/** @type {(pen: CanvasRenderingContext2D, at: Places, ends: End[], view: View, size: number) => void} */
 function nameCurves(pen, at, ends, { look, hovered, colour }, size) {
   pen.textAlign = "left";
   pen.textBaseline = "middle";

@@ -1,4 +1,4 @@
-"""One person dragged: the picture's script and style."""
+"""Script and style of the chart in which readers move the row of one person."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpviz.report.figures import board
 
 _FOLDER = Path(__file__).parent
 
-# Streamlit calls this again whenever it sends data; the same data keeps what the reader has moved.
+# Streamlit calls this function whenever it sends data. Unchanged data changes nothing in the chart.
 _MOUNT = """
 export default function (component) {
   const root = component.parentElement.querySelector(".dp-root");
@@ -35,19 +35,19 @@ def style() -> str:
 
 def script() -> str:
     """Return the script, which defines ``dpvizPerson(root, payload, report)``."""
-    # the laws of directions are given for those who check them
-    given = "{ dpvizPerson, DpvizDirections: { alarm, draws, moment } }"
-    made = board.script("const { dpvizPerson, DpvizDirections }", _FOLDER / "person.js", given)
-    return f"{number_text.script()}\n{made}"
+    # Export the distributions of directions so that tests can check them.
+    exports = "{ dpvizPerson, DpvizDirections: { alarm, draws, moment } }"
+    module = board.script("const { dpvizPerson, DpvizDirections }", _FOLDER / "person.js", exports)
+    return f"{number_text.script()}\n{module}"
 
 
 def component_script(prepare: str = "") -> str:
-    """Return the script as a module that a Streamlit component mounts.
+    """Return the script as a module that a Streamlit component can mount.
 
     Parameters
     ----------
     prepare : str
-        Name of a function that is given the root element before anything is drawn.
+        Name of a function that is called with the root element before drawing.
     """
     start = f"{prepare}(root);\n  " if prepare else ""
     return script() + _MOUNT.replace("const sent =", f"{start}const sent =")

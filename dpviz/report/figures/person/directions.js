@@ -1,11 +1,14 @@
 // @ts-check
-// What a released direction says of one row of a table with two features.
+// This script computes what a released direction reveals about one row with two features.
 //
-// A direction is an angle, the same turned by half a turn. Laws and draws come from the payload of
-// dpviz.lessons.directions. The guesser says "in" where the direction lies near hers: u'(vv')u is all
-// that her row adds to the exponent of a Bingham law, so no guesser does better against that one.
-const GRID = 720; // angles of half a turn
-const BARS = 18; // of five degrees, from hers to a right angle
+// A direction is an angle modulo half a turn. Distributions and noise come from the payload of
+// dpviz.lessons.directions. The guesser says "in" if the released direction lies near the person's.
+// Her row adds only u'(vv')u to the exponent of a Bingham law, so no guesser does better.
+
+import { ruled } from "../board/sheet.js";
+
+const GRID = 720; // This is the number of angles in half a turn.
+const BARS = 18; // The histogram has bins of 5 degrees, from her direction to a right angle.
 const TICKS = [[1, "0°"], [30, "30°"], [60, "60°"], [89, "90°"]];
 
 export function moment(rows, extra) {
@@ -18,11 +21,11 @@ export function moment(rows, extra) {
   return [p, q, r];
 }
 
-// The direction of largest variance, and how much the largest exceeds the smallest.
+// Return the direction of largest variance, and by how much its variance exceeds the smallest one.
 const axis = ([p, q, r]) => Math.atan2(2 * q, p - r) / 2;
 const gap = ([p, q, r]) => Math.hypot(p - r, 2 * q);
 
-// Shares of a Bingham law on a grid; doubled angles have a von Mises law.
+// Compute a Bingham distribution on a grid. Its doubled angles have a von Mises distribution.
 const angleAt = (i, start) => start + (Math.PI * (i + 0.5)) / GRID;
 function shares(sums, weight, start) {
   const kappa = (weight * gap(sums)) / 2, middle = axis(sums);
@@ -36,7 +39,7 @@ function shares(sums, weight, start) {
 }
 
 function binghamDraws(sums, weight, uniforms) {
-  const start = axis(sums) - Math.PI / 2; // the mode in the middle: draws move smoothly with it
+  const start = axis(sums) - Math.PI / 2; // Centring on the mode makes moves smooth.
   const found = shares(sums, weight, start);
   const below = new Float64Array(GRID + 1);
   for (let i = 0; i < GRID; i += 1) below[i + 1] = below[i] + found[i];
@@ -50,7 +53,7 @@ function binghamDraws(sums, weight, uniforms) {
   });
 }
 
-// Y = A q + noise, q the direction of the last Y.
+// Each step of the power method computes Y = A q + noise. Here q is the direction of the Y before.
 function powerDraw([p, q, r], { std, steps, flat }, normals) {
   let size = Math.hypot(normals[0], normals[1]);
   let x = normals[0] / size, y = normals[1] / size;
@@ -64,7 +67,7 @@ function powerDraw([p, q, r], { std, steps, flat }, normals) {
   return Math.atan2(y, x);
 }
 
-// The same with the whole plane as its frame: the first left singular vector of A + noise.
+// A power step from the whole plane as frame gives the first left singular vector of A + noise.
 function frameDraw([p, q, r], { std }, [a, b, c, d]) {
   const k = p + std * a, l = q + std * b, m = q + std * c, n = r + std * d;
   return Math.atan2(2 * (k * m + l * n), k * k + l * l - m * m - n * n) / 2;
@@ -79,17 +82,17 @@ export function draws(mechanism, now, sums) {
   return noise.map((normals) => one(sums, now, normals.map((value) => value / grain)));
 }
 
-// What the guesser says, at the threshold where misses are as frequent as false alarms: how often
-// "in" without her, up to which angle from hers, and the law of that angle in both worlds.
+// Choose the threshold at which misses are as frequent as false alarms. Return how often the
+// guesser says "in" without her row, the threshold angle, and its distribution in both cases.
 export function guess(mechanism, now, rows, row, turn) {
   const without = moment(rows, null), within = moment(rows, row);
   const close = (angle) => Math.min(1, Math.abs(Math.cos(angle - turn)));
-  let seen; // how near to hers, and the share of releases there without her and with her
+  let seen; // Each entry has closeness to her direction, and shares without and with her row.
   if (mechanism.law === "bingham") {
     const out = shares(without, now.weight, 0), inside = shares(within, now.weight, 0);
     seen = Array.from(out, (share, i) => [close(angleAt(i, 0)), share, inside[i]]);
   } else {
-    // The same draws in both worlds: where her row changes nothing, neither do the rates.
+    // Use the same noise with and without her row, so that a row with no effect changes no rate.
     const one = 1 / mechanism.noise.length;
     seen = [
       ...draws(mechanism, now, without).map((angle) => [close(angle), one, 0]),
@@ -112,7 +115,7 @@ export function guess(mechanism, now, rows, row, turn) {
 
 export const alarm = (...given) => guess(...given).alarm;
 
-// Shares of releases by their angle from hers, with her and without her.
+// Compute the shares of releases by their angle from her direction, with and without her row.
 export function histogram(seen) {
   const bars = Array.from({ length: BARS }, () => ({ within: 0, out: 0 }));
   for (const [near, out, inside] of seen) {
@@ -123,7 +126,7 @@ export function histogram(seen) {
   return bars;
 }
 
-// Both worlds about one axis, at one scale: what the guesser's threshold has to tell apart.
+// Draw releases with and without her on one axis, because one threshold must distinguish them.
 export function drawAngles(pen, width, height, { seen, threshold }, colours, says) {
   const pad = { left: 12, right: 12, top: 20, bottom: 40 };
   const long = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
@@ -144,19 +147,8 @@ export function drawAngles(pen, width, height, { seen, threshold }, colours, say
     pen.strokeStyle = colours.out;
     pen.strokeRect(at, middle, wide, down);
   });
-  pen.strokeStyle = colours.text;
-  pen.lineWidth = 1;
-  pen.beginPath();
-  pen.moveTo(pad.left, middle);
-  pen.lineTo(pad.left + long, middle);
-  pen.stroke();
-  pen.lineWidth = 2;
-  pen.setLineDash([5, 4]);
-  pen.beginPath();
-  pen.moveTo(cut, pad.top);
-  pen.lineTo(cut, pad.top + tall);
-  pen.stroke();
-  pen.setLineDash([]);
+  ruled(pen, colours.text, 1, [], pad.left, middle, pad.left + long, middle);
+  ruled(pen, colours.text, 2, [5, 4], cut, pad.top, cut, pad.top + tall);
   pen.fillStyle = colours.text;
   pen.textAlign = "right";
   pen.fillText(says("with her"), width - pad.right, pad.top + 12);
@@ -165,7 +157,7 @@ export function drawAngles(pen, width, height, { seen, threshold }, colours, say
   pen.fillText(says("the guesser says “in” up to here"), cut, pad.top - 6);
   pen.textAlign = "center";
   for (const [degrees, text] of TICKS) pen.fillText(text, x(degrees), pad.top + tall + 15);
-  const whole = says("angle between the released direction and hers");
+  const whole = says("angle between the released direction and her direction");
   const fits = pen.measureText(whole).width < width ? whole : says("angle from her direction");
   pen.fillText(fits, width / 2, height - 6);
   pen.textAlign = "left";

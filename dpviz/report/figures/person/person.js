@@ -1,19 +1,18 @@
 // @ts-check
-// Drag one person: two clouds of releases, with her row and without it.
+// This chart has one movable person. It shows two clouds of releases: with her row, and without it.
 //
 // Every number comes from the payload of dpviz.lessons.person: noise in units of one row, its scale
-// at each epsilon, the limits. Dragging and epsilon only move what is here already.
+// at each epsilon, and the axis limits. Moving the person or epsilon only moves these numbers.
 
 import { alarm, drawAngles, guess } from "./directions.js";
-import { add, disc, dragged, inEnglish, stroke, surface } from "../board/sheet.js";
+import { add, ARROWS, disc, dragged, inEnglish, ruled, stroke, surface } from "../board/sheet.js";
 
 export function dpvizPerson(root, data, report, says = inEnglish) {
-  const SVG = "http://www.w3.org/2000/svg";
   const SHOWN = 260;
   const state = {
     which: 0,
     at: data.start,
-    between: data.start, // on the way of a move; what is said is of `at`, the nearest that is computed
+    between: data.start, // During a move, texts describe `at`, the nearest computed epsilon.
     row: data.row.slice(),
     turn: Math.atan2(data.row[1], data.row[0]),
   };
@@ -21,64 +20,44 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
   const frame = add("div", "dp-person", root);
   frame.dataset.highlight = data.highlight || "";
   const bar = add("div", "dp-bar", frame);
-  const tabs = add("div", "dp-tabs", bar);
-  tabs.setAttribute("role", "radiogroup");
-  tabs.setAttribute("aria-label", says("Mechanism"));
+  const tabs = add("div", "dp-tabs", bar, null, { role: "radiogroup", "aria-label": says("Mechanism") });
   const name = `dp-mechanism-${Math.random().toString(36).slice(2)}`;
   const radios = data.mechanisms.map((mechanism, index) => {
     const label = add("label", "", tabs);
-    const radio = add("input", "", label);
-    radio.type = "radio";
-    radio.name = name;
-    radio.checked = index === 0;
+    const onchange = () => { state.which = index; draw(); tell(); };
+    const radio = add("input", "", label, null, {
+      type: "radio", name, checked: index === 0, disabled: Boolean(data.locked), onchange,
+    });
     add("span", "", label, mechanism.label);
-    radio.addEventListener("change", () => { state.which = index; draw(); tell(); });
     return radio;
   });
   if (data.mechanisms.length < 2) tabs.hidden = true;
-  radios.forEach((radio) => { radio.disabled = Boolean(data.locked); });
   const dial = add("label", "dp-dial", bar);
   const dialWord = add("span", "", dial);
-  const slider = add("input", "", dial);
-  slider.type = "range";
-  slider.min = "0";
-  slider.max = String(data.epsilons.length - 1);
-  slider.step = "1";
-  slider.setAttribute("aria-label", says("Epsilon"));
-  slider.disabled = Boolean(data.locked);
-  slider.addEventListener("input", () => { at(Number(slider.value)); tell(); });
+  const slider = add("input", "", dial, null, {
+    type: "range", min: 0, max: data.epsilons.length - 1, step: 1, "aria-label": says("Epsilon"),
+    disabled: Boolean(data.locked), oninput: () => { at(Number(slider.value)); tell(); },
+  });
   const status = add("span", "dp-status", bar);
 
   const panels = add("div", "dp-panels", frame);
   const left = add("figure", "dp-left", panels);
   const disk = add("div", "dp-disk", left);
   const diskCanvas = add("canvas", "", disk);
-  const handle = add("button", "dp-handle", disk);
-  handle.type = "button";
+  const handle = add("button", "dp-handle", disk, null, { type: "button" });
   add("figcaption", "", left, says("Her row among the others: drag it, or press the arrow keys."));
   const right = add("figure", "dp-right", panels);
-  const cloud = add("canvas", "", right);
-  cloud.setAttribute("role", "img");
+  const cloud = add("canvas", "", right, null, { role: "img" });
   const key = add("figcaption", "dp-key", right);
 
-  const sentence = add("p", "dp-sentence", frame);
-  sentence.setAttribute("aria-live", "polite");
+  const sentence = add("p", "dp-sentence", frame, null, { "aria-live": "polite" });
   const arrays = add("div", "dp-worlds", frame);
   const worlds = ["out", "within"].map((world) => {
     const figure = add("figure", "", arrays);
-    const picture = document.createElementNS(SVG, "svg");
-    picture.setAttribute("viewBox", "0 0 100 100");
-    picture.setAttribute("role", "img");
-    const cells = [];
-    for (let index = 0; index < 100; index += 1) {
-      const cell = document.createElementNS(SVG, "circle");
-      cell.setAttribute("cx", String(5 + 10 * (index % 10)));
-      cell.setAttribute("cy", String(5 + 10 * Math.floor(index / 10)));
-      cell.setAttribute("r", "3.6");
-      picture.append(cell);
-      cells.push(cell);
-    }
-    figure.append(picture);
+    const circles = Array.from({ length: 100 }, (_, index) =>
+      `<circle cx="${5 + 10 * (index % 10)}" cy="${5 + 10 * Math.floor(index / 10)}" r="3.6"></circle>`);
+    figure.innerHTML = `<svg viewBox="0 0 100 100" role="img">${circles.join("")}</svg>`;
+    const picture = figure.firstElementChild, cells = [...picture.children];
     return { picture, cells, words: add("figcaption", "", figure), world };
   });
 
@@ -86,7 +65,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
   const setting = () => mechanism().at[state.at];
   const colour = (which) => getComputedStyle(frame).getPropertyValue(which).trim();
 
-  // The noise seen from her: along her direction, across it, and between the two.
+  // Return the noise matrix in her axes: along her direction, across it, and between the two.
   const turned = (draw, unit) => {
     const c = Math.cos(state.turn), s = Math.sin(state.turn);
     const [p, q, r] = draw;
@@ -97,8 +76,8 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     ];
   };
 
-  // How often noise along her direction exceeds a value: from the law's quantiles where the law is
-  // the same in every direction, else counted on the draws, which are as likely with either sign.
+  // Return how often noise along her direction exceeds a value. Noise with one law in all
+  // directions has quantiles. Otherwise count simulated noise, which is as likely with either sign.
   const tail = (value, unit) => {
     const { quantiles, noise, grain } = mechanism();
     if (quantiles) {
@@ -140,7 +119,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     return { certain: false, out, within: 1 - out, squared };
   }
 
-  // The noise's scale on the way between two epsilons: the picture zooms, and does not jump.
+  // Interpolate the noise scale between two epsilons, so that the chart zooms without jumps.
   function gliding(scale) {
     const share = state.between - state.at;
     const other = share && mechanism().at[state.at + Math.sign(share)];
@@ -151,12 +130,12 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     const width = Math.max(1, canvas.clientWidth);
     const height = Math.round(width * ratio);
     const pen = surface(canvas, width, height);
-    canvas.style.width = ""; // as wide as its place comes to be
+    canvas.style.width = ""; // An empty value lets the page layout set the width.
     return { pen, width, height };
   }
 
   function drawDisk() {
-    if (diskCanvas.clientWidth < 60) return; // not laid out yet: the observer calls again
+    if (diskCanvas.clientWidth < 60) return; // Without a layout, wait for the observer's call.
     const { pen, width } = sized(diskCanvas, 1);
     const half = width / 2, reach = half - 12;
     pen.strokeStyle = colour("--dp-line");
@@ -165,16 +144,14 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     pen.stroke();
     pen.fillStyle = colour("--dp-faint");
     for (const [x, y] of data.others) disc(pen, half + reach * x, half - reach * y, 3);
-    pen.strokeStyle = colour("--dp-in");
-    pen.lineWidth = 2;
-    stroke(pen, half, half, half + reach * state.row[0], half - reach * state.row[1]);
+    ruled(pen, colour("--dp-in"), 2, [], half, half, half + reach * state.row[0], half - reach * state.row[1]);
     handle.style.left = `${half + reach * state.row[0]}px`;
     handle.style.top = `${half - reach * state.row[1]}px`;
   }
 
   function drawCloud() {
     if (cloud.clientWidth < 60) return;
-    // Enlarged for a lecture hall, what stands below shall still be seen.
+    // Keep the chart low on a page enlarged for a lecture hall, because the text below it must fit.
     const narrow = (cloud.currentCSSZoom || 1) > 1 ? 0.5 : 0.8;
     const ratio = cloud.clientWidth < 420 ? narrow : 0.55;
     const { pen, width, height } = sized(cloud, ratio);
@@ -204,7 +181,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     const wide = width - pad.left - pad.right, tall = height - pad.top - pad.bottom;
     const low = oneSided || cone ? -0.08 * reach : -reach;
     const left0 = oneSided ? -0.12 * reach : -reach;
-    // A unit is as long across as up; where there is more room one way, more is shown.
+    // Both axes have the same scale. The axis with more pixels shows a longer interval.
     const unitPixels = Math.min(wide / (reach - left0), tall / (reach - low));
     const moreX = wide / unitPixels - (reach - left0), moreY = tall / unitPixels - (reach - low);
     const left = oneSided ? left0 : left0 - moreX / 2;
@@ -227,15 +204,12 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
       pen.fillStyle = colour("--dp-soft");
       pen.fillRect(X(squared), 0, width, Y(0));
     } else {
-      pen.strokeStyle = colour("--dp-line");
-      pen.setLineDash([5, 4]);
-      stroke(pen, X(squared / 2), 0, X(squared / 2), height);
-      pen.setLineDash([]);
+      ruled(pen, colour("--dp-line"), 1, [5, 4], X(squared / 2), 0, X(squared / 2), height);
     }
     const shown = Math.min(SHOWN, noise.length >> 1);
     const point = (along, across, between) => cone
       ? [(along + across) / 2, Math.hypot((along - across) / 2, between)] : [along, across];
-    // Without her: other draws than with her, as another release would be.
+    // Without her row, use different noise than with it, because this shows another release.
     const without = (index) => {
       const [along, across, between] = turned(noise[noise.length - 1 - index], unit);
       const shift = cone ? squared : 0;
@@ -255,7 +229,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
       pen.fillStyle = colour("--dp-in");
       disc(pen, X(x), Y(y), 2.6);
     };
-    // In turn, so that neither world lies on the other.
+    // Alternate between the points of the two clouds, so that neither cloud covers the other.
     for (let index = 0; index < shown; index += 1) {
       without(index);
       within(index);
@@ -288,7 +262,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     pen.textAlign = "left";
   }
 
-  // What a length on the picture is: it zooms with the noise, and the bar with it.
+  // Draw a scale bar, because the chart zooms as the noise changes.
   function drawBar(pen, unitPixels, right, top) {
     const SHORTEST = 20; // pixels
     const enough = data.bars.find(([rows]) => rows * unitPixels >= SHORTEST);
@@ -298,7 +272,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     const size = parseFloat(pen.font);
     const wide = Math.max(long, pen.measureText(text).width);
     pen.fillStyle = colour("--dp-ground");
-    pen.globalAlpha = 0.85; // the dots beneath are hidden for the bar to be read
+    pen.globalAlpha = 0.85; // Dim the dots below the scale bar, so that it is legible.
     pen.fillRect(right - wide - 6, top - 2, wide + 12, size + 20);
     pen.globalAlpha = 1;
     pen.fillStyle = pen.strokeStyle = colour("--dp-text");
@@ -311,7 +285,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
   }
 
   const label = (value) => DpvizNumbers.numeral(value, 3);
-  // The next of 1, 2, 5, 10, ...
+  // Round a length up to a number of the series 1, 2, 5, 10, ...
   function rounded(raw) {
     const power = 10 ** Math.floor(Math.log10(raw));
     return [1, 2, 5, 10].map((m) => m * power).find((value) => value >= raw);
@@ -329,10 +303,10 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     if (!seen) return `${where}: ${says("cannot run here")}.`;
     const out = DpvizNumbers.ofHundred(seen.out), within = DpvizNumbers.ofHundred(seen.within);
     if (seen.certain) {
-      return `${where}: ${says("of 100 releases without her, {out} cannot have come from the table with her: whoever sees one of these is certain.", { out })}`;
+      return `${where}: ${says("of 100 releases without her, {out} cannot have come from the table with her: anyone who sees one of these is certain.", { out })}`;
     }
     const limit = now.limit
-      ? `; ${says("wherever she stands at most {most} right", { most: Math.ceil(100 * now.limit[1] - 1e-9) })}` : "";
+      ? `; ${says("at most {most} right, wherever her row lies", { most: Math.ceil(100 * now.limit[1] - 1e-9) })}` : "";
     const told = says("of 100 guesses who is in, after {mechanism}: {within} right, {out} wrong", {
       mechanism: where, out, within,
     });
@@ -357,9 +331,9 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     add("span", "dp-mark dp-in", key, says("with her"));
     add("span", "dp-mark dp-out", key, says("without her"));
     if (kind === "direction") {
-      add("span", "", key, says("How far one released direction lies from hers: bars up with her, bars down without, at one scale."));
+      add("span", "", key, says("How far one released direction lies from her direction: bars up with her, bars down without her, at one scale."));
     }
-    if (oneSided) add("span", "dp-mark dp-sure", key, says("without her: impossible with her"));
+    if (oneSided) add("span", "dp-mark dp-sure", key, says("release without her, impossible with her"));
     worlds.forEach(({ picture, cells, words: caption, world }) => {
       const count = seen ? Math.round(100 * seen[world]) : 0;
       cells.forEach((cell, index) => {
@@ -368,14 +342,14 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
       });
       const here = world === "out" ? says("She is not in the table") : says("She is in the table");
       const text = seen ? DpvizNumbers.ofHundred(seen[world]) : says("none");
-      const told = seen && seen.certain ? says("{count} of 100 releases give it away for certain", { count: text })
+      const told = seen && seen.certain ? says("{count} of 100 releases reveal the table for certain", { count: text })
         : says("{count} of 100 releases make the guesser say “in”", { count: text });
       caption.textContent = `${here}: ${told}.`;
       picture.setAttribute("aria-label", caption.textContent);
     });
     handle.setAttribute(
       "aria-label",
-      says("Her row: {x} and {y}. Arrow keys move it.", { x: label(state.row[0]), y: label(state.row[1]) }),
+      says("Her row: {x} and {y}. Arrow keys move her row.", { x: label(state.row[0]), y: label(state.row[1]) }),
     );
   }
 
@@ -407,14 +381,11 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
   };
   dragged(disk, grab, move, tell);
   handle.addEventListener("keydown", (event) => {
-    const step = event.shiftKey ? 0.2 : 0.05;
-    const moves = {
-      ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step],
-    };
-    const by = moves[event.key];
-    if (!by) return;
+    if (!(event.key in ARROWS)) return;
+    const step = ARROWS[event.key] * (event.shiftKey ? 0.2 : 0.05);
+    const across = event.key === "ArrowLeft" || event.key === "ArrowRight";
     event.preventDefault();
-    place(state.row[0] + by[0], state.row[1] + by[1]);
+    place(state.row[0] + (across ? step : 0), state.row[1] + (across ? 0 : step));
     tell();
   });
 

@@ -1,44 +1,47 @@
 // @ts-check
-// One stage: a picture, a sentence, a control. A bet, a move to what was asked, a second of
-// stillness, then the verdict.
+// This script runs one animation page: a chart, a sentence and a control. Readers bet, the chart
+// moves to the answer, waits for a second and shows whether the bet was right.
 //
-// Everything comes with the payload of dpviz.lessons.scene; what is bet and how far it is revealed
-// is told, and a server that answers with the same changes nothing here.
+// All data comes with the payload of dpviz.lessons.scene. This script reports the bet and how far
+// the answer is revealed. A server reply with the same values changes nothing here.
 
-import { add, between, disc, dragged, saying, still, stroke, surface } from "../board/sheet.js";
+import { nearest } from "../board/axis.js";
+import { add, ARROWS, between, disc, discs, dragged, haloed, saying, still, stroke, surface, thumbnail } from "../board/sheet.js";
 
-const RUNS = 2400; // milliseconds of a move
-const RESTS = 1000; // and of stillness after it
-const FACTOR = 1.12; // of one press of an arrow key
+const RUNS = 2400; // The chart moves for this many milliseconds.
+const RESTS = 1000; // The chart rests this many milliseconds after a move.
+const FACTOR = 1.12; // Each arrow key press changes epsilon by this factor.
 
 const said = (value) => DpvizNumbers.numeral(value, 2);
-// A number stays on one line with what it is of.
+// Never break a line between epsilon and its number.
 const whole = (text) => text.replace(/(epsilon|ε) (?=\d)/gi, "$1\u00a0");
+const button = (name, parent, text, onclick, more = {}) =>
+  add("button", name, parent, text, { type: "button", onclick, ...more });
 const wait = (time) => new Promise((done) => setTimeout(done, time));
 const frame = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
-// While the page goes on to another one a picture may have no room: it waits with what it draws.
+// While the page changes, a chart may have no space. In this case it must not draw.
 const roomy = (canvas) => canvas.clientHeight > 64;
 
 const painted = (canvas) => {
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const pen = surface(canvas, width, height);
-  canvas.style.width = canvas.style.height = ""; // as large as its place comes to be
+  canvas.style.width = canvas.style.height = ""; // Empty values let the layout set the size.
   const style = getComputedStyle(canvas);
   const tone = (name) => style.getPropertyValue(name).trim() || style.color;
   const [accent, ground] = [tone("--st-primary-color"), tone("--dps-ground")];
   return { pen, width, height, ink: style.color, font: style.fontFamily, accent, ground };
 };
 
-// On a large screen texts grow with the picture: the last row of a hall sees as much of both.
+// Enlarge texts with the chart on a large screen, so that a lecture hall's last row can read.
 const enlarged = (place, node) => {
   const zoom = place.clientWidth > 1300 ? 1.25 : 1;
   node.style.zoom = String(zoom);
   return [place.clientWidth / zoom, place.clientHeight / zoom];
 };
 
-// What a picture is drawn by: `at(stop)` shows a stop, `between(from, to, share)` a place on the
-// way, `canvas()` what the filmstrip copies, `fit()` follows the size of the window.
+// Methods of a chart: `at(stop)` shows a step of the animation, `between(from, to, share)` a state
+// between two, `canvas()` returns what the filmstrip copies, `fit()` follows the window size.
 
 function boardView(place, scene, says) {
   const roots = scene.boards.map(({ payload, options, publishable, draws }) => {
@@ -57,8 +60,8 @@ function boardView(place, scene, says) {
       const column = Math.min((width - 10) / columns - 8, 1.15 * height);
       root.style.width = `${columns * (column + 8)}px`;
       const small = width < 500;
-      const ranged = rows.includes("distance"); // and words that take two lines below it
-      // the head of a column and its recovery
+      const ranged = rows.includes("distance"); // The text below the distance row has two lines.
+      // Subtract the height of the title and of the recovery number in a column.
       const room = height - (small ? (ranged ? 142 : 120) : 150);
       const distance = ranged ? Math.max(small ? 32 : 40, 0.14 * room) : 0;
       const shares = { picture: 1, spectrum: 0.75 };
@@ -71,7 +74,7 @@ function boardView(place, scene, says) {
       board.restyle();
     }
   };
-  // one that waits is laid out and drawn: it takes the other's place within a frame
+  // Hidden figures remain laid out and drawn, so that they appear without delay.
   const show = (which) => roots.forEach(({ root }, place) => { root.toggleAttribute("data-waits", place !== which); });
   let current = -1;
   return {
@@ -128,8 +131,7 @@ function personView(place, scene, says) {
 }
 
 function canvasView(place, draw) {
-  const canvas = add("canvas", "", place);
-  canvas.setAttribute("role", "img");
+  const canvas = add("canvas", "", place, null, { role: "img" });
   let now = 0;
   const paint = () => { if (roomy(canvas)) canvas.setAttribute("aria-label", draw(painted(canvas), now)); };
   return {
@@ -141,27 +143,26 @@ function canvasView(place, draw) {
   };
 }
 
-// Three features in space, until the cloud is turned to where it is widest: its PCA picture.
+// Show points with three features, then rotate them to their widest side, the PCA projection.
 function cloudView(place, scene, says) {
-  const canvas = add("canvas", "dps-cloud", place);
-  canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", says("A cloud of {count} people", { count: scene.rows.length }));
-  const TURNS = 16_000; // milliseconds of a whole turn
+  const about = says("A cloud of {count} people", { count: scene.rows.length });
+  const canvas = add("canvas", "dps-cloud", place, null, { role: "img", "aria-label": about });
+  const TURNS = 16_000; // The cloud rotates once in this many milliseconds.
   const longest = Math.max(...scene.rows.map((row) => Math.hypot(...row)));
   const reach = 1.1 * longest;
   const dot = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
   let turn = 0.7;
-  let widest = 0; // 1 from where it is widest
+  let widest = 0; // The value 1 means that the cloud is seen from its widest side.
   let stopped = false;
   let held = null;
   let before = null;
 
-  // Across and up of what is seen; between two views each is carried over and kept at right angles.
+  // Compute the axes of the view. Between two views, interpolate them and keep right angles.
   const axes = () => {
     const [c, s, tilt] = [Math.cos(turn), Math.sin(turn), -0.35];
     const from = [[c, s, 0], [Math.sin(tilt) * s, -Math.sin(tilt) * c, Math.cos(tilt)]];
     if (widest === 0) return from;
-    // a component has no sign: the way round that is nearer
+    // The sign of a component is arbitrary, so use the orientation nearer to the view.
     const to = from.map((own, at) => scene.components[at].map((one) => one * (dot(own, scene.components[at]) < 0 ? -1 : 1)));
     const mixed = from.map((own, at) => own.map((one, i) => (1 - widest) * one + widest * to[at][i]));
     const unit = (one) => one.map((value) => value / Math.hypot(...one));
@@ -177,7 +178,7 @@ function cloudView(place, scene, says) {
       across[2] * up[0] - across[0] * up[2],
       across[0] * up[1] - across[1] * up[0],
     ];
-    const unit = (Math.min(width, height) / 2 - 28) / longest; // with room for a name above
+    const unit = (Math.min(width, height) / 2 - 28) / longest; // Leave space above for names.
     const at = (row) => [width / 2 + unit * dot(row, across), height / 2 - unit * dot(row, up)];
     const small = width < 500;
     pen.textAlign = "center";
@@ -193,7 +194,7 @@ function cloudView(place, scene, says) {
       pen.globalAlpha = 0.85;
       const [wide, tall] = [x - width / 2, y - height / 2];
       const far = Math.hypot(wide, tall);
-      if (far > 30) { // beyond the end of its line, which does not run through it
+      if (far > 30) { // Place the name beyond the end of its line, not on the line.
         const beside = pen.measureText(says(name)).width / 2 + 8;
         pen.fillText(says(name), x + (beside * wide) / far, y + (18 * tall) / far + 5);
       }
@@ -256,17 +257,15 @@ function cloudView(place, scene, says) {
   };
 }
 
-// A hundred who are suspected alike: as many faces are filled as of them may be in.
+// Draw a hundred people under equal suspicion. Filled faces show how many may be members.
 function facesView(place, scene, says) {
-  const canvas = add("canvas", "", place);
-  canvas.setAttribute("role", "img");
+  const canvas = add("canvas", "", place, null, { role: "img" });
   let now = scene.stops[0].epsilon;
-  const nearest = () => scene.frames.reduce((best, one) => (
-    Math.abs(Math.log(one.epsilon / now)) < Math.abs(Math.log(best.epsilon / now)) ? one : best));
+  const epsilons = scene.frames.map(({ epsilon }) => epsilon);
   const paint = () => {
     if (!roomy(canvas)) return;
     const { pen, width, height, ink, accent, font } = painted(canvas);
-    const { count, text } = nearest();
+    const { count, text } = scene.frames[nearest(epsilons, now)];
     const step = Math.min(width / 10, (height - 64) / 10);
     const [left, size] = [(width - 10 * step) / 2, 0.4 * step];
     pen.lineWidth = Math.max(1.5, step / 26);
@@ -321,7 +320,7 @@ function facesView(place, scene, says) {
   };
 }
 
-// Crowds, a dot a person: as many as it takes at each epsilon.
+// Draw one crowd for each epsilon, with one dot for each person needed.
 function crowds(scene, says) {
   return ({ pen, width, height, ink, accent, font }, stop) => {
     const most = Math.max(...scene.crowds.map((crowd) => crowd.people));
@@ -332,19 +331,12 @@ function crowds(scene, says) {
     const words = scene.crowds.map(({ people, epsilon }, place) => {
       const left = place * (wide + gap);
       pen.fillStyle = pen.strokeStyle = place ? accent : ink;
-      const dots = (first, last) => {
-        pen.beginPath();
-        for (let i = first; i < last; i += 1) {
-          const [x, y] = [left + ((i % across) + 0.5) * step, 8 + (Math.floor(i / across) + 0.5) * step];
-          pen.moveTo(x + 0.34 * step, y);
-          pen.arc(x, y, 0.34 * step, 0, 2 * Math.PI);
-        }
-      };
-      dots(0, Math.min(scene.own, people)); // her school; who else is needed is a ring
-      pen.fill();
-      dots(scene.own, people);
+      const places = Array.from({ length: people }, (_, i) => (
+        [left + ((i % across) + 0.5) * step, 8 + (Math.floor(i / across) + 0.5) * step]));
       pen.lineWidth = Math.max(1, step / 8);
-      pen.stroke();
+      // Discs are the people of her school. Rings are the people needed beyond her school.
+      discs(pen, places.slice(0, scene.own).flat(), 0.34 * step);
+      discs(pen, places.slice(scene.own).flat(), 0.34 * step, "stroke");
       pen.fillStyle = ink;
       pen.font = `600 ${width < 500 ? 15 : 22}px ${font}`;
       const known = place <= stop;
@@ -362,7 +354,7 @@ function crowds(scene, says) {
   };
 }
 
-// A small table, its mean, and its row bound with and without the last row.
+// Draw a small table as points, its mean and its row-norm bound, with and without the last row.
 function leak(scene, says) {
   return ({ pen, width, height, ink, accent, ground, font }, at) => {
     const { shown, declared } = scene.stops[at];
@@ -387,13 +379,9 @@ function leak(scene, says) {
       disc(pen, X(row[0]), Y(row[1]), size * large);
     };
     const name = (text, row, up) => {
-      pen.fillStyle = ink;
       pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
-      const place = [Math.min(X(row[0]) + 16, width - pen.measureText(text).width - 4), Y(row[1]) + up];
-      pen.strokeStyle = ground; // it may lie on dots
-      pen.lineWidth = 4;
-      pen.strokeText(text, ...place);
-      pen.fillText(text, ...place);
+      const from = Math.min(X(row[0]) + 16, width - pen.measureText(text).width - 4);
+      haloed(pen, { ground, faint: ink }, text, from, Y(row[1]) + up);
     };
     const last = scene.rows.length - 1;
     scene.rows.forEach((row, place) => dot(row, place === last ? 12 : 10, place === last ? accent : "#818d99"));
@@ -434,7 +422,7 @@ function leak(scene, says) {
         pen.arc(X(0), Y(0), bound * unit, -Math.asin(Math.min(1, (0.6 * reach) / bound)), 0);
         pen.stroke();
         pen.setLineDash([]);
-        const tilt = dash.length ? 0.8 : 0.52; // above the dots
+        const tilt = dash.length ? 0.8 : 0.52; // This angle keeps the text above the dots.
         pen.textAlign = "right";
         pen.fillStyle = ink;
         pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
@@ -477,7 +465,7 @@ class Stage {
     document.addEventListener("keydown", this.listener);
   }
 
-  // Of messages that wait for a busy server only the last is read: each says all of its step again.
+  // A busy server reads only the last waiting message, so each message repeats its whole step.
   tell(word, value) {
     const { id, room } = this.data;
     if (this.bet !== null && !room) this.send("bet", [id, this.bet]);
@@ -485,7 +473,7 @@ class Stage {
     if (word) this.send(word, value);
   }
 
-  // A hall of phones: how many have bet, and what once it is shown.
+  // Read the bets made on phones. The server sends only their number until the bets are shown.
   listen() {
     const { name, key } = this.data.room;
     this.stream = new EventSource(`/c/${name}/events?key=${encodeURIComponent(key)}`);
@@ -498,12 +486,10 @@ class Stage {
     };
   }
 
-  // Dark on light in every theme: a camera reads no other.
+  // Draw the QR code dark on light in every theme, because cameras need this contrast.
   drawCode(parent, code) {
-    const canvas = add("canvas", "dps-code", parent);
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", this.says("QR code of {address}", this.data.room));
-    canvas.width = canvas.height = 8 * code.length;
+    const [width, about] = [8 * code.length, this.says("QR code of {address}", this.data.room)];
+    const canvas = add("canvas", "dps-code", parent, null, { role: "img", "aria-label": about, width, height: width });
     const pen = canvas.getContext("2d");
     pen.fillStyle = "#fff";
     pen.fillRect(0, 0, canvas.width, canvas.height);
@@ -513,7 +499,7 @@ class Stage {
     }));
   }
 
-  // Each phone has a release of its own, on a page of the room's.
+  // Open the page for a lecture room, in which each phone gets its own release.
   inOrOut() {
     const { name, key } = this.data.room;
     location.assign(`/c/${name}/wall?key=${encodeURIComponent(key)}&language=${this.data.language}`);
@@ -524,7 +510,7 @@ class Stage {
     fetch(`/c/${name}/show`, { method: "POST", headers: { "x-room-key": key } });
   }
 
-  // Bets as dots that pile up on the axis, a twelfth of a decade each.
+  // Draw bets as piles of dots on the epsilon axis, in bins of a twelfth of a decade.
   pile() {
     this.piles?.remove();
     if (!this.wall.bets || !this.line) return;
@@ -562,83 +548,53 @@ class Stage {
     const axis = this.axis = data.axis;
     stage.toggleAttribute("data-still", !axis);
     stage.toggleAttribute("data-room", Boolean(data.room));
-    this.pic = add("section", "dps-pic", stage);
-    this.pic.setAttribute("aria-label", says("Picture"));
+    this.pic = add("section", "dps-pic", stage, null, { "aria-label": says("Picture") });
     this.place = add("div", "dps-view", this.pic);
     this.view = VIEWS[data.scene.kind](this.place, data.scene, says);
     this.eps = add("p", "dps-eps", this.pic);
-    const words = this.words = add("section", "dps-words", stage);
-    words.setAttribute("aria-label", says("Lesson"));
+    const words = this.words = add("section", "dps-words", stage, null, { "aria-label": says("Lesson") });
     const where = add("p", "dps-where", words);
-    const select = add("select", "", where);
-    select.setAttribute("aria-label", says("Lesson"));
+    const go = () => this.tell("go", [Number(select.value), 1]);
+    const select = add("select", "", where, null, { "aria-label": says("Lesson"), onchange: go });
     let experts = null;
     data.course.forEach(({ title, experts: hard }, place) => {
-      if (hard && !experts) {
-        experts = add("optgroup", "", select);
-        experts.label = says("for experts");
-      }
-      const option = add("option", "", hard ? experts : select, `${place + 1} ${title}`);
-      option.value = String(place + 1);
-      option.selected = place + 1 === data.lesson;
+      if (hard) experts ??= add("optgroup", "", select, null, { label: says("for experts") });
+      const [value, selected] = [place + 1, place + 1 === data.lesson];
+      add("option", "", hard ? experts : select, `${value} ${title}`, { value, selected });
     });
-    select.addEventListener("change", () => this.tell("go", [Number(select.value), 1]));
     add("span", "", where, `${data.step} ${data.words.of} ${data.steps}`);
     const known = Object.keys(data.languages);
     const next = known[(known.indexOf(data.language) + 1) % known.length];
-    const tongue = add("button", "", where, data.languages[next]);
-    tongue.type = "button";
-    tongue.lang = next;
-    tongue.addEventListener("click", () => this.tell("language", next));
+    button("", where, data.languages[next], () => this.tell("language", next), { lang: next });
     this.say = add("h1", "", words);
     this.hundred = add("div", "dps-hundred", words);
     this.aside = add("p", "dps-aside", words);
     if (data.hundred.length) this.buildHundred();
     this.options = add("div", "dps-options", words);
-    this.buttons = data.options.map((text, place) => {
-      const button = add("button", "", this.options, text);
-      button.type = "button";
-      button.addEventListener("click", () => this.place_bet(place));
-      return button;
-    });
-    const told = add("div", "dps-told", words);
-    told.setAttribute("aria-live", "polite");
+    this.buttons = data.options.map((text, place) => button("", this.options, text, () => this.place_bet(place)));
+    const told = add("div", "dps-told", words, null, { "aria-live": "polite" });
     this.then = add("p", "dps-then", told);
     this.why = add("p", "dps-why", told);
     this.score = add("p", "dps-score", told);
-    this.act = add("button", "dps-do", words);
-    this.act.type = "button";
-    this.act.addEventListener("click", () => this.onward());
+    this.act = button("dps-do", words, null, () => this.onward());
     if (data.room) {
       const join = this.join = add("div", "dps-join", words);
       const line = add("p", "", join, `${data.words.join} `);
       add("b", "", line, data.room.name);
       add("p", "", join, data.room.address);
-      const play = add("button", "", join, says("In or out"));
-      play.type = "button";
-      play.addEventListener("click", () => this.inOrOut());
+      button("", join, says("In or out"), () => this.inOrOut());
       this.drawCode(join, data.room.code);
       this.bets = add("p", "dps-count", words);
       words.insertBefore(this.bets, this.options);
     }
-    this.film = add("ol", "dps-film", words);
-    this.film.setAttribute("aria-label", says("Seen so far"));
+    this.film = add("ol", "dps-film", words, null, { "aria-label": says("Seen so far") });
     const foot = add("div", "dps-foot", words);
-    const small = (text, name, value, off) => {
-      const button = add("button", "", foot, text);
-      button.type = "button";
-      button.disabled = Boolean(off);
-      button.addEventListener("click", () => this.tell(name, value));
-      return button;
-    };
-    small(says("Back"), "go", data.before, !data.before);
+    const small = (text, name, value, more = {}) => button("", foot, text, () => this.tell(name, value), more);
+    small(says("Back"), "go", data.before, { disabled: !data.before });
     small(data.leaves, "leave", this.data.id);
     small(says("Present"), "present", true);
-    const save = small("\u2193", "save", data.id);
-    save.title = says("Save");
-    save.setAttribute("aria-label", save.title);
-    this.rail = add("section", "dps-rail", stage);
-    this.rail.setAttribute("aria-label", says("Epsilon"));
+    small("\u2193", "save", data.id, { title: says("Save"), "aria-label": says("Save") });
+    this.rail = add("section", "dps-rail", stage, null, { "aria-label": says("Epsilon") });
     if (axis) this.buildAxis();
   }
 
@@ -646,8 +602,7 @@ class Stage {
     const line = add("p", "", this.hundred);
     this.count = add("b", "", line);
     line.append(` ${this.data.words.hundred}`);
-    const dots = add("div", "dps-dots", this.hundred);
-    dots.setAttribute("aria-hidden", "true");
+    const dots = add("div", "dps-dots", this.hundred, null, { "aria-hidden": "true" });
     this.dots = Array.from({ length: 100 }, () => add("i", "", dots));
     if (!this.data.ringed.length) return;
     this.beside = add("p", "dps-ringed", this.hundred);
@@ -658,7 +613,7 @@ class Stage {
     if (!this.count) return;
     const { count, text } = this.data.hundred[stop];
     this.count.textContent = text;
-    const told = this.data.ask !== "" && this.waits ? [] : this.data.ringed; // not before the bet: they would say half of it
+    const told = this.data.ask !== "" && this.waits ? [] : this.data.ringed;
     this.dots.forEach((dot, place) => {
       dot.toggleAttribute("data-on", place < count);
       dot.toggleAttribute("data-ringed", told.some((one) => one.count === place + 1));
@@ -676,18 +631,16 @@ class Stage {
     this.knob = add("span", "dps-mark dps-now", axis);
     this.knobText = add("span", "", this.knob);
     if (!this.data.asksAxis) return;
-    this.line.append(this.knob); // above the piles
+    this.line.append(this.knob); // The flag must lie above the piles of bets, so add it last.
     this.rightMark = add("span", "dps-mark dps-right", axis);
     this.rightMark.style.left = this.left(this.data.right);
     add("span", "", this.rightMark, this.data.rightText);
     this.rightMark.style.visibility = "hidden";
-    if (this.data.room) return; // the hall bets
-    const flag = this.flagNode = add("div", "dps-mark dps-flag", axis);
-    flag.tabIndex = 0;
-    flag.setAttribute("role", "slider");
-    flag.setAttribute("aria-label", this.says("Your flag on the axis of epsilon"));
-    flag.setAttribute("aria-valuemin", String(low));
-    flag.setAttribute("aria-valuemax", String(high));
+    if (this.data.room) return; // In a room with phones, only phones bet.
+    const flag = this.flagNode = add("div", "dps-mark dps-flag", axis, null, {
+      tabindex: 0, role: "slider", "aria-label": this.says("Your flag on the axis of epsilon"),
+      "aria-valuemin": low, "aria-valuemax": high,
+    });
     add("i", "", flag);
     this.flagText = add("b", "", flag);
     add("em", "", flag, this.says("drag onto the axis"));
@@ -705,11 +658,10 @@ class Stage {
     dragged(flag, grab, at);
     axis.addEventListener("click", (event) => { if (this.bet === null && event.target !== flag) at(event); });
     flag.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: 1 / FACTOR, ArrowDown: 1 / FACTOR, ArrowRight: FACTOR, ArrowUp: FACTOR };
       const ends = { Home: low, End: high };
-      if (this.bet !== null || !(event.key in by || event.key in ends)) return;
+      if (this.bet !== null || !(event.key in ARROWS || event.key in ends)) return;
       event.preventDefault();
-      this.put(ends[event.key] ?? (this.flag ?? Math.sqrt(low * high)) * by[event.key]);
+      this.put(ends[event.key] ?? (this.flag ?? Math.sqrt(low * high)) * FACTOR ** ARROWS[event.key]);
     });
   }
 
@@ -740,7 +692,7 @@ class Stage {
     for (let stop = 0; stop <= this.made; stop += 1) {
       this.view.at(stop);
       await frame();
-      if (stop === 0) await wait(150); // until a board is laid out
+      if (stop === 0) await wait(150); // Wait until the figure has its layout.
       if (this.gone) return;
       this.capture(stop);
     }
@@ -752,24 +704,17 @@ class Stage {
   capture(stop) {
     const from = this.view.canvas();
     if (!from || this.film.children[stop]) return;
-    const item = add("li", "", this.film);
-    const button = add("button", "", item);
-    button.type = "button";
-    const small = add("canvas", "", button);
-    small.width = small.height = 160;
-    const scale = Math.min(160 / from.width, 160 / from.height) || 0;
-    const [wide, tall] = [from.width * scale, from.height * scale];
-    if (scale) small.getContext("2d").drawImage(from, (160 - wide) / 2, (160 - tall) / 2, wide, tall);
-    button.append(this.data.stops[stop].text);
-    button.addEventListener("click", () => {
+    const back = () => {
       if (this.moving) return;
       this.stop = stop;
       this.view.at(stop);
       this.write();
-    });
+    };
+    const shown = button("", add("li", "", this.film), null, back);
+    shown.append(thumbnail(from, 160, true), this.data.stops[stop].text);
   }
 
-  // Whether somebody may still bet: on a projector until all that is asked is shown.
+  // One reader may bet once. With a projector, bets are open until the whole answer is shown.
   get waits() {
     if (!this.data.room) return this.bet === null;
     return this.made === 0 && !(this.wall.bets && this.data.stops.length === 1);
@@ -787,7 +732,7 @@ class Stage {
     const told = asked && !open && this.revealed;
     const verdict = () => (data.room ? data.hall(this.wall.bets ?? []) : data.verdict(this.bet));
     if (told && this.count && !this.stage.hasAttribute("data-told")) {
-      this.say.style.minHeight = `${this.say.offsetHeight}px`; // the counter below stays where it is
+      this.say.style.minHeight = `${this.say.offsetHeight}px`;
     }
     this.say.textContent = whole(told ? verdict() : asked ? data.ask : data.say);
     this.stage.toggleAttribute("data-told", told);
@@ -825,7 +770,7 @@ class Stage {
       this.flagNode.setAttribute("aria-valuenow", String(this.flag ?? Math.sqrt(this.axis.low * this.axis.high)));
       this.flagNode.setAttribute("aria-valuetext", placed ? `epsilon ${said(this.flag)}` : this.says("not placed"));
       if (placed) this.flagNode.style.left = this.left(this.flag);
-      // Flag and right value point away from each other, so that neither hides what the other says.
+      // Labels of the bet and the right value point apart, so that neither covers the other.
       const before = told && this.flag < data.right;
       this.flagNode.dataset.side = before ? "left" : "right";
       this.rightMark.dataset.side = before ? "right" : "left";
@@ -884,8 +829,8 @@ class Stage {
     }
     this.view.at(to);
     this.writeEpsilon(this.data.stops[to].epsilon);
-    this.writeHundred(to); // it counts what the picture shows
-    this.stage.dataset.arrived = String(to); // the picture stands; words wait
+    this.writeHundred(to); // The count in the text must match the chart.
+    this.stage.dataset.arrived = String(to); // The chart has arrived; the text waits.
     await wait(RESTS);
     if (this.gone) return;
     await frame();
@@ -917,7 +862,7 @@ class Stage {
   }
 }
 
-// What is said of a bet, from the payload's plain values.
+// These functions compose the texts about a bet from the plain values of the payload.
 function spoken(data) {
   const says = saying(data.says);
   const won = (bet) => (data.asksAxis

@@ -1,9 +1,13 @@
-// Shares of the precision as bars: dragged, or moved by arrow keys, with locks. All of it happens
-// here until a bar is let go; then the page is told what the shares are.
-const held = new WeakMap(); // the bars of each place in the page
+// @ts-check
+// This script draws shares of the precision as bars with locks, moved by dragging or arrow keys.
+// The page receives the shares only after the reader releases a bar.
+
+import { ARROWS, dragged, make } from "../board/sheet.js";
+
+const held = new WeakMap(); // This maps each parent element to its set of bars.
 const OPEN = "M5 7V5a3 3 0 0 1 5.8-1M3.5 7h9v6.5h-9z";
 const SHUT = "M5 7V5a3 3 0 0 1 6 0v2M3.5 7h9v6.5h-9z";
-const REST = 400; // milliseconds without a key before the page is told
+const REST = 400; // Wait this many milliseconds after the last key press before sending.
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component;
@@ -36,22 +40,22 @@ export function rebalanced(shares, stays, least) {
   return found;
 }
 
-const percent = DpvizNumbers.percent; // number_text.js, before this in one module
+const percent = DpvizNumbers.percent;
+
+const LOCK = `<svg viewBox="0 0 16 16" fill="none" stroke="currentColor" stroke-width="1.5" aria-hidden="true"><path/></svg>`;
 
 class Bars {
   constructor(parent, send) {
     this.send = send;
-    this.root = document.createElement("div");
-    this.root.className = "sh";
-    this.root.innerHTML = `<div class="sh-head"><strong></strong><span class="sh-said"></span></div>
-      <div class="sh-flow"><span>Noise</span><div role="img"></div><p></p></div>
-      <div class="sh-list" role="group"></div><p class="sh-note" role="status"></p>`;
-    this.title = this.root.querySelector("strong");
-    this.said = this.root.querySelector(".sh-said");
-    this.list = this.root.querySelector(".sh-list");
-    this.note = this.root.querySelector(".sh-note");
-    this.flow = this.root.querySelector(".sh-flow");
-    [, this.noise, this.colours] = this.flow.children;
+    this.title = make("strong");
+    this.said = make("span", "sh-said");
+    this.noise = make("div", "", { role: "img" });
+    this.colours = make("p");
+    this.flow = make("div", "sh-flow", {}, make("span", "", {}, "Noise"), this.noise, this.colours);
+    this.list = make("div", "sh-list", { role: "group" });
+    this.note = make("p", "sh-note", { role: "status" });
+    const head = make("div", "sh-head", {}, this.title, this.said);
+    this.root = make("div", "sh", {}, head, this.flow, this.list, this.note);
     parent.append(this.root);
     this.rows = [];
   }
@@ -80,31 +84,21 @@ class Bars {
   }
 
   build() {
-    this.list.replaceChildren();
-    this.noise.replaceChildren(...this.data.names.map(() => document.createElement("i")));
+    this.parts = this.data.names.map(() => make("i"));
+    this.noise.replaceChildren(...this.parts);
     this.rows = this.data.names.map((name, i) => {
-      const row = document.createElement("div");
-      row.className = "sh-row";
-      row.innerHTML = `<span class="sh-name"></span>
-        <div class="sh-track" role="slider" tabindex="0" aria-valuemin="0" aria-valuemax="100">
-          <div class="sh-fill"></div><div class="sh-equal"></div></div>
-        <span class="sh-value"></span>
-        <button class="sh-lock" type="button"><svg viewBox="0 0 16 16" fill="none"
-          stroke="currentColor" stroke-width="1.5" aria-hidden="true"><path/></svg></button>`;
-      const part = (kind) => row.querySelector(kind);
-      const found = {
-        row, track: part(".sh-track"), fill: part(".sh-fill"), equal: part(".sh-equal"),
-        value: part(".sh-value"), lock: part(".sh-lock"), path: part("path"),
-      };
-      part(".sh-name").textContent = name;
-      part(".sh-name").title = name;
-      found.track.setAttribute("aria-label", `Share of ${name}`);
-      found.track.addEventListener("pointerdown", (event) => this.grab(event, i));
-      found.track.addEventListener("keydown", (event) => this.key(event, i));
-      found.lock.addEventListener("click", () => this.turn(i));
-      this.list.append(row);
-      return found;
+      const [fill, equal, value] = [make("div", "sh-fill"), make("div", "sh-equal"), make("span", "sh-value")];
+      const track = make("div", "sh-track", {
+        role: "slider", tabindex: 0, "aria-valuemin": 0, "aria-valuemax": 100,
+        "aria-label": `Share of ${name}`, onkeydown: (event) => this.key(event, i),
+      }, fill, equal);
+      const lock = make("button", "sh-lock", { type: "button", onclick: () => this.turn(i) });
+      lock.innerHTML = LOCK;
+      const row = make("div", "sh-row", {}, make("span", "sh-name", { title: name }, name), track, value, lock);
+      this.drag(track, i);
+      return { row, track, fill, equal, value, lock, path: lock.querySelector("path") };
     });
+    this.list.replaceChildren(...this.rows.map(({ row }) => row));
   }
 
   show() {
@@ -121,7 +115,7 @@ class Bars {
       one.track.setAttribute("aria-disabled", String(this.locked[i] || this.room(i) === 0));
       one.lock.setAttribute("aria-pressed", String(this.locked[i]));
       one.lock.setAttribute("aria-label", `Lock ${names[i]}`);
-      one.lock.title = this.locked[i] ? "Locked: it stays" : "Lock: let it stay";
+      one.lock.title = this.locked[i] ? "Locked: this share stays fixed" : "Lock this share";
       one.path.setAttribute("d", this.locked[i] ? SHUT : OPEN);
     });
     const sum = this.shares.reduce((total, share) => total + share, 0);
@@ -135,23 +129,21 @@ class Bars {
     this.flow.hidden = !flows;
     const noise = this.shares.map((share) => 1 / share);
     const all = noise.reduce((sum, one) => sum + one, 0);
-    [...this.noise.children].forEach((part, i) => {
-      part.style.flexGrow = noise[i] / all;
+    this.parts.forEach((part, i) => {
+      part.style.flexGrow = String(noise[i] / all);
       part.toggleAttribute("data-chosen", chosen.includes(i + 1));
       part.title = `${names[i]}: ${percent(noise[i] / all)} of the noise`;
     });
-    // what the two colours are, and how much of the noise each has
+    // Name the two colours, and how much of the noise each colour stands for.
     const of = (on) => noise.reduce((sum, one, i) => sum + (chosen.includes(i + 1) === on ? one : 0), 0);
     this.colours.replaceChildren(...[["favoured", true], ["the others", false]]
       .filter(([, on]) => of(on) > 0)
       .map(([word, on]) => {
-        const said = document.createElement("span");
-        said.toggleAttribute("data-chosen", on);
-        said.textContent = `${chosen.length ? word : "all alike"} ${percent(of(on) / all)}`;
-        return said;
+        const said = `${chosen.length ? word : "all alike"} ${percent(of(on) / all)}`;
+        return make("span", "", { "data-chosen": on }, said);
       }));
     const most = noise.indexOf(Math.max(...noise));
-    this.noise.setAttribute("aria-label", `Noise: most on ${this.noise.children[most].title}`);
+    this.noise.setAttribute("aria-label", `Noise: most on ${this.parts[most].title}`);
   }
 
   /** Most that a share can have: what is not locked, but for the least of each other one. */
@@ -178,7 +170,7 @@ class Bars {
       return false;
     }
     if (!this.room(i)) {
-      this.note.textContent = "All others are locked: none can give or take.";
+      this.note.textContent = "All other shares are locked, so this share cannot change.";
       return false;
     }
     const stays = this.locked.slice();
@@ -192,41 +184,31 @@ class Bars {
     return true;
   }
 
-  grab(event, i) {
-    if (event.button) return;
-    const { track } = this.rows[i];
-    const start = event.clientX;
-    const at = (x) => {
+  drag(track, i) {
+    let start = 0, touch = false, moved = false;
+    const follow = ({ clientX }) => {
       const box = track.getBoundingClientRect();
-      return Math.min(Math.max((x - box.left) / box.width, 0), 1);
+      moved = this.move(i, Math.min(Math.max((clientX - box.left) / box.width, 0), 1)) || moved;
     };
-    let moved = false;
-    const follow = (next) => {
-      // A finger that means to scroll has not moved a bar yet.
-      if (!moved && event.pointerType === "touch" && Math.abs(next.clientX - start) < 6) return;
-      moved = this.move(i, at(next.clientX)) || moved;
+    const grab = (event) => {
+      if (event.button) return false;
+      [start, touch, moved] = [event.clientX, event.pointerType === "touch", false];
+      this.root.toggleAttribute("data-dragging", true);
+      if (!touch) follow(event);
     };
-    const stop = (next) => {
-      track.removeEventListener("pointermove", follow);
-      track.removeEventListener("pointerup", stop);
-      track.removeEventListener("pointercancel", stop);
+    const drop = (event) => {
       this.root.removeAttribute("data-dragging");
-      if (next.type === "pointerup" && event.pointerType === "touch" && !moved) {
-        moved = this.move(i, at(next.clientX));
-      }
+      if (event.type === "pointerup" && touch && !moved) follow(event);
       if (moved) this.tell();
     };
-    track.setPointerCapture(event.pointerId);
-    this.root.toggleAttribute("data-dragging", true);
-    track.addEventListener("pointermove", follow);
-    track.addEventListener("pointerup", stop);
-    track.addEventListener("pointercancel", stop);
-    if (event.pointerType !== "touch") moved = this.move(i, at(event.clientX));
+    // Ignore small finger moves, because they may be the start of scrolling.
+    const go = (event) => { if (moved || !touch || Math.abs(event.clientX - start) >= 6) follow(event); };
+    dragged(track, grab, go, drop);
   }
 
   key(event, i) {
-    const step = { ArrowLeft: -0.01, ArrowDown: -0.01, ArrowRight: 0.01, ArrowUp: 0.01,
-                   PageDown: -0.1, PageUp: 0.1 }[event.key];
+    const page = { PageDown: -0.1, PageUp: 0.1 }[event.key];
+    const step = page ?? (event.key in ARROWS ? 0.01 * ARROWS[event.key] : undefined);
     const end = { Home: 0, End: 1 }[event.key];
     if (step === undefined && end === undefined) return;
     event.preventDefault();
