@@ -17,10 +17,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = {
-    "accounting": 1_600, "auditing": 1_935, "benchmarks": 3_740, "cli": 1_760, "core": 3_330,
-    "datasets": 4_790, "extend": 830, "lessons": 2_620, "mechanisms": 4_600, "pages": 7_570,
-    "papers": 5_810, "preparation": 1_820, "releasing": 4_410, "report": 5_250, "sampling": 1_360,
-    "simulation": 4_200, "studies": 4_775, "tests": 33_860, "tools": 1_930,
+    "accounting": 1_600, "auditing": 1_935, "benchmarks": 3_740, "cli": 1_760, "core": 3_355,
+    "datasets": 4_785, "extend": 830, "lessons": 2_620, "mechanisms": 4_600, "pages": 7_570,
+    "papers": 5_760, "preparation": 1_820, "releasing": 4_410, "report": 5_250, "sampling": 1_335,
+    "simulation": 4_130, "studies": 4_775, "tests": 33_860, "tools": 1_930,
 }  # fmt: skip
 """Lines of code allowed per subpackage. A change that exceeds a budget names what it retires."""
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

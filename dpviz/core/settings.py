@@ -472,6 +472,30 @@ class Settings(Declared):
         help="How a text file writes letters such as umlauts.",
         examples=("cp1252",),
     )
+    delimiter: str = choice(
+        "auto",
+        {
+            "auto": "find it",
+            "comma": "comma",
+            "semicolon": "semicolon",
+            "tab": "tab",
+            "bar": "vertical bar",
+            "space": "space",
+        },  # fmt: skip
+        label="Delimiter",
+        group="Table",
+        help="Character between the cells of a text file. The default, auto, decides by the file.",
+        examples=("semicolon",),
+    )
+    header: str = choice(
+        "auto",
+        {"auto": "find it", "yes": "column names", "no": "a row"},
+        label="First line",
+        group="Table",
+        help="Whether the first line of a text file or sheet holds column names (yes) or a row "
+        "(no). The default, auto, decides by the file.",
+        examples=("no",),
+    )
     sheet: str = text(
         "",
         label="Sheet",

@@ -175,14 +175,7 @@ def load(table: str | Path, reading: ReadOptions = PLAINLY) -> Table:
             f"({', '.join(remote.sets())}) or the path of a CSV or Parquet file; {file_name!r} is "
             f"{what}{did_you_mean(file_name, [*builtin_tables(), *remote.sets()])}."
         )
-    raw = read_raw(
-        path,
-        name=path.name,
-        decimal=reading.decimal,
-        encoding=reading.encoding,
-        sheet=reading.sheet,
-    )
-    raw = raw.stated(reading)
+    raw = read_raw(path, name=path.name, reading=reading).stated(reading)
     # Check only features: columns that are left out or name the person are not published.
     reading, notes = advised(raw, reading)
     # Name the table without its file name, which may be private.

@@ -40,7 +40,7 @@ from dpviz.datasets.columns import (
     trimmed,
     truths,
 )
-from dpviz.datasets.files import Columns, decimal_mark, open_file, shown_name, without_names
+from dpviz.datasets.files import Columns, open_file, shown_name, without_names
 from dpviz.datasets.raw import RawTable
 from dpviz.datasets.reader import is_text
 from dpviz.datasets.table import NAMELESS, PLAINLY, ReadOptions
@@ -151,9 +151,9 @@ class FileBatches(Batches):
         self.name, self.called = shown_name(path.name if name is None else name), NAMELESS
         if not path.is_file():
             raise InvalidTable(f"only a file can be read in batches; {self.name!r} is not a file.")
-        self._file = open_file(path, self.name, reading.encoding, reading.sheet, stream=True)
-        self._read = Columns.of(self._file)
-        columns, notes = self._read.settle(self._head(), decimal_mark(reading.decimal))
+        self._file = open_file(path, self.name, reading, stream=True)
+        self._read = Columns.of(self._file, reading)
+        columns, notes = self._read.settle(self._head(), reading.decimal)
         self._choose(columns, reading)
         self.columns = tuple(item.column.name for item in self._features)
         self.notes = (*self._read.notes, *notes, *self._left_out)

@@ -45,6 +45,10 @@ _UNIT = re.compile(
 )
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
+# In a tie, the earlier delimiter wins: a comma may be a decimal mark, a space part of a text.
+DELIMITERS = {"tab": "\t", "semicolon": ";", "bar": "|", "comma": ",", "space": " "}
+"""Delimiters by their setting."""
+
 
 class Text(NamedTuple):
     """The parts of a text from which its layout is judged.
@@ -193,7 +197,7 @@ def _split(lines: Sequence[str], delimiter: str, most: int) -> list[_Record]:
     return records
 
 
-def detect(source: Text, *, sheet: bool = False) -> Layout:
+def detect(source: Text, *, sheet: bool = False, header: str = "auto") -> Layout:
     """Return the layout judged on the start and the end of the text, or raise InvalidTable.
 
     Parameters
@@ -202,11 +206,13 @@ def detect(source: Text, *, sheet: bool = False) -> Layout:
     sheet : bool
         Whether the text is a sheet whose lines end with their last filled cell. A missing name is
         then the name of the last column.
+    header : {"auto", "yes", "no"}
+        Whether the first line holds column names; auto detects it.
     """
     lines, before = _sample(source)
     delimiter, lines_before = _separator(lines, source)
     records = _split(lines[lines_before:], delimiter, _JUDGED_ROWS)
-    names, past, rows, notes = _head(records)
+    names, past, rows, notes = _head(records, header)
     if lines_before:
         notes.insert(0, "The first line says what separates the cells and was not read as data.")
     # Use the most frequent number of cells, because a truncated row may have too few.
@@ -239,11 +245,10 @@ def detect(source: Text, *, sheet: bool = False) -> Layout:
 def _separator(lines: Sequence[str], source: Text) -> tuple[str, int]:
     """Return the delimiter, and the number of lines before the cells that declare it."""
     match = _SEP_LINE.match(lines[0])
-    lines_before = 0
-    delimiters: tuple[str, ...] = ("\t", ";", "|", ",", " ")
+    lines_before, delimiters = 0, tuple(DELIMITERS.values())
     if match and match[1] in delimiters:
         delimiters, lines_before = (match[1],), 1
-    elif source.delimiter:
+    if source.delimiter:
         delimiters = (source.delimiter,)
     delimiter = _delimiter(lines[lines_before:], delimiters)
     if source.name.lower().endswith(".json") and (
@@ -262,7 +267,7 @@ def _separator(lines: Sequence[str], source: Text) -> tuple[str, int]:
 
 
 def _head(
-    records: Sequence[_Record],
+    records: Sequence[_Record], header: str
 ) -> tuple[tuple[str, ...] | None, int, list[list[str]], list[str]]:
     """Return column names, the number of records above the rows, the rows, and notes."""
     notes = []
@@ -271,17 +276,17 @@ def _head(
         were = "line above the table was" if past == 1 else "lines above the table were"
         notes.append(f"{past} {were} left out as a title.")
     rows = [record.cells for record in records[past:]]
-    names = _names(rows)
+    names = _names(rows) if header == "auto" else tuple(rows[0]) if header == "yes" else None
     if names is None:
         notes.append("The file has no line of column names: the columns are numbered from 1.")
         return None, past, rows, notes
     past, rows = past + 1, rows[1:]
     if _counts_up([name for name in names if name.strip()]):
         notes.append("The first line counts 0, 1, 2, ... and was read as column names.")
-    elif any(_are_numbers(names)):
+    elif header == "auto" and any(_are_numbers(names)):
         notes.append(
             "The first line has numbers that are none of their columns': it was read as column "
-            "names. If it is a row, put a line of names above it."
+            "names. If it is a row, choose so as the first line (--header no)."
         )
     if rows and _RULER.fullmatch("".join(rows[0])):
         past, rows = past + 1, rows[1:]
@@ -303,7 +308,6 @@ def _head(
 def _delimiter(lines: Sequence[str], choices: Sequence[str]) -> str | None:
     """Return the delimiter that gives rows of equal length with the most numbers."""
     best: tuple[float, str] | None = None
-    # In a tie, the earlier delimiter wins: a comma may be a decimal mark, a space part of a text.
     for delimiter in choices:
         records = _split(lines, delimiter, _SAMPLE_ROWS)
         rows = [record.cells for record in records[_titles(records) :]]

@@ -31,10 +31,11 @@ from dpviz.datasets.columns import (
     judge_columns,
     listed,
 )
-from dpviz.datasets.dialect import Layout, Text, detect
+from dpviz.datasets.dialect import DELIMITERS, Layout, Text, detect
 from dpviz.datasets.process import File, Given
 from dpviz.datasets.raw import CELLS, RawTable
 from dpviz.datasets.reader import is_flat
+from dpviz.datasets.table import PLAINLY, ReadOptions
 
 TEXT_BYTES = 1 << 29
 """Maximum number of bytes of text held in memory; larger files are read in batches."""
@@ -45,8 +46,7 @@ ENCODED = params_of(Settings)["encoding"].choices
 _COLUMNS = 20_000
 _GROUP_ROWS = 1 << 20
 
-DECIMALS = {"auto": None, "point": POINT, "comma": COMMA}
-"""Possible settings of the decimal mark."""
+_MARKS = {"auto": None, "point": POINT, "comma": COMMA}
 
 
 def shown_name(name: str) -> str:
@@ -54,20 +54,11 @@ def shown_name(name: str) -> str:
     return printable(name) or "the file"
 
 
-def decimal_mark(decimal: str) -> str | None:
-    """Return the decimal mark for a key of `DECIMALS`."""
-    if decimal not in DECIMALS:
-        raise InvalidSetting("decimal", "one of " + ", ".join(DECIMALS), decimal, "--decimal")
-    return DECIMALS[decimal]
-
-
 def read_raw(
     source: Given,
     *,
     name: str,
-    decimal: str = "auto",
-    encoding: str = "auto",
-    sheet: str = "",
+    reading: ReadOptions = PLAINLY,
     cells: int = CELLS,
 ) -> RawTable:
     """Parse a file, which is the expensive step.
@@ -78,12 +69,8 @@ def read_raw(
         A file, which must be seekable and is left open.
     name : str
         Name of the table, also in messages.
-    decimal : {"auto", "point", "comma"}
-        Decimal mark of numbers in texts; auto detects the mark, or asks the user.
-    encoding : str
-        Encoding of a text, one of `ENCODED`; auto means UTF-8.
-    sheet : str
-        Sheet of a workbook; if empty, the first sheet that holds a table.
+    reading : ReadOptions
+        Only the options for the file count here, from ``decimal`` to ``sheet``.
     cells : int
         Limit on the number of rows times columns.
 
@@ -92,33 +79,29 @@ def read_raw(
     InvalidTable
         If the file cannot be read; the message is one sentence that shows no cell.
     """
-    mark = decimal_mark(decimal)
     name = shown_name(name)
-    with open_file(source, name, encoding, sheet, cells=cells) as file:
-        columns = Columns.of(file)
+    with open_file(source, name, reading, cells=cells) as file:
+        columns = Columns.of(file, reading)
         table = file.table(columns.plan(cells))
-        items, notes = columns.settle(table, mark)
+        items, notes = columns.settle(table, reading.decimal)
     raw = _raw_table(name, items, [*columns.notes, *notes], cells)
-    return replace(raw, sheets=columns.sheets, sheet=columns.sheet)
+    return replace(raw, sheets=columns.sheets, sheet=columns.sheet, layout=columns.layout)
 
 
 def open_file(
     source: Given,
     name: str,
-    encoding: str = "auto",
-    sheet: str = "",
+    reading: ReadOptions = PLAINLY,
     *,
     stream: bool = False,
     whole: bool = False,
     cells: int = CELLS,
 ) -> File:
     """Open a file for the reader, as `read_raw` does, in batches, or as the sheet for a release."""
-    if encoding not in ENCODED:
-        raise InvalidSetting("encoding", "one of " + ", ".join(ENCODED), encoding, "--encoding")
     request = {
-        "encoding": "" if encoding == "auto" else encoding,
-        "encoded": ENCODED[encoding],
-        "sheet": sheet,
+        "encoding": "" if reading.encoding == "auto" else reading.encoding,
+        "encoded": ENCODED[reading.encoding],
+        "sheet": reading.sheet,
         "whole": whole,
         "stream": stream,
         "text_bytes": TEXT_BYTES,
@@ -163,10 +146,15 @@ class Columns:
         return len(self.names) if self.layout is None else self.layout.width
 
     @classmethod
-    def of(cls, file: File) -> Columns:
+    def of(cls, file: File, reading: ReadOptions) -> Columns:
         """Return the columns of a file."""
         name, about = file.name, file.about
         sheets, sheet = tuple(about.get("sheets", ())), about.get("sheet", "")
+        split = "schema" not in about
+        for option, holds in (("header", split), ("delimiter", split and not sheet)):
+            if not holds and getattr(reading, option) != "auto":
+                allowed = f"auto for {name}, which is not a delimited text"
+                raise InvalidSetting(option, allowed, getattr(reading, option), f"--{option}")
         notes = [*about["notes"]]
         if sheet:
             others = [other for other in sheets if other != sheet]
@@ -181,7 +169,10 @@ class Columns:
             notes.append(f"The text was read as {ENCODED[about['encoding']]}.")
         if name.lower().endswith((".parquet", ".pq")):
             notes.append(f"{name} is named Parquet and holds text: it was read as text.")
-        layout = detect(Text.of(name, about))
+        text = Text.of(name, about)
+        if reading.delimiter != "auto":
+            text = text._replace(delimiter=DELIMITERS[reading.delimiter])
+        layout = detect(text, header=reading.header)
         _check_width(name, layout.width)
         return cls(name, layout, (), (*notes, *layout.notes), sheets, sheet)
 
@@ -191,11 +182,11 @@ class Columns:
             return self.layout.plan(cells)
         return {"columns": [*range(len(self.names))], "rows": _GROUP_ROWS}
 
-    def settle(self, table: Any, decimal: str | None) -> tuple[list[Judged], list[str]]:
+    def settle(self, table: Any, decimal: str) -> tuple[list[Judged], list[str]]:
         """Return the kinds and values of the columns, and notes on what reading changed."""
-        layout = self.layout
+        layout, mark = self.layout, _MARKS[decimal]
         if layout is None:
-            return judge_columns(self.name, self.names, table.columns, decimal)
+            return judge_columns(self.name, self.names, table.columns, mark)
         if layout.names is not None and table.num_rows == 0:
             raise InvalidTable(
                 f"{self.name} must have at least 2 rows of data; it has only a line of column "
@@ -205,7 +196,7 @@ class Columns:
         table, again = without_names(table, layout.names or ())
         table, lost = _without_empty_rows(table)
         items, more = judge_columns(
-            self.name, names, table.columns, decimal, delimiter=layout.delimiter
+            self.name, names, table.columns, mark, delimiter=layout.delimiter
         )
         notes = ["Runs of spaces were read as one delimiter."] if layout.delimiter == " " else []
         if lost:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpviz.core.arrays import FloatArray
-from dpviz.core.errors import InvalidSetting, InvalidTable, printable
+from dpviz.core.errors import InvalidTable, printable
 from dpviz.core.settings import plain_word
 from dpviz.datasets.columns import (
     MAX_CATEGORIES,
@@ -32,6 +32,7 @@ from dpviz.datasets.columns import (
     sentinel,
     to_numpy,
 )
+from dpviz.datasets.dialect import Layout
 from dpviz.datasets.table import PLAINLY, ReadOptions, Table
 
 _MAX_LABEL_LETTERS = 100
@@ -63,13 +64,6 @@ def _fill_gaps(rows: FloatArray, numbers: Sequence[RawColumn], facts: list[str])
         names = listed([numbers[j].name for j in places])
         facts.append(f"the medians that replaced missing cells in {names}")
     return notes
-
-
-def _check_choices(reading: ReadOptions) -> None:
-    if reading.categorical not in ("drop", "onehot"):
-        raise InvalidSetting("categorical", "drop or onehot", reading.categorical)
-    if reading.missing not in ("drop", "median"):
-        raise InvalidSetting("missing", "drop or median", reading.missing)
 
 
 def _remarks_on(numbers: Sequence[RawColumn], rows: FloatArray) -> list[str]:
@@ -112,6 +106,8 @@ class RawTable:
         Sheets of the source workbook.
     sheet : str
         Name of the sheet that was read.
+    layout : Layout or None
+        Layout of a delimited text or a sheet.
     """
 
     name: str
@@ -121,6 +117,7 @@ class RawTable:
     most_cells: int = CELLS
     sheets: tuple[str, ...] = ()
     sheet: str = ""
+    layout: Layout | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -145,7 +142,7 @@ class RawTable:
         Parameters
         ----------
         reading : ReadOptions
-            A reading whose ``decimal``, ``encoding`` and ``sheet`` have been applied already.
+            Its options for the file, from ``decimal`` to ``sheet``, were applied when it was read.
 
         Raises
         ------
@@ -153,7 +150,6 @@ class RawTable:
             When fewer than 2 rows or 2 features remain, a column cannot be the label, or the table
             would not fit in memory.
         """
-        _check_choices(reading)
         label = None if reading.label is None else self._label_column(reading.label)
         self.check_names("a column left out", reading.leave_out or ())
         # If a column names the person but no number of rows is stated, each person has one row.

@@ -11,6 +11,7 @@ from dpviz.datasets.process import Given
 from dpviz.datasets.raw import CELLS
 from dpviz.datasets.reader import ZIP_MAGIC
 from dpviz.datasets.source import Source
+from dpviz.datasets.table import ReadOptions
 
 
 class SheetText(io.BytesIO):
@@ -67,7 +68,7 @@ def sheet_cells(given: Given, name: str, sheet: str) -> list[list[str]]:
 
 
 def _whole(source: Given, name: str, sheet: str, cells: int) -> SheetText:
-    with open_file(source, name, sheet=sheet, whole=True, cells=cells) as file:
+    with open_file(source, name, ReadOptions(sheet=sheet), whole=True, cells=cells) as file:
         table = file.table({})
         text = SheetText(table["text"][0].as_py())
         text.formulas = file.about["formulas"]

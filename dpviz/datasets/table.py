@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpviz.core.entries import OTHER, kinds_of
 from dpviz.core.errors import InvalidTable, printable
+from dpviz.core.params import params_of
 from dpviz.core.settings import Settings, codes_in, left_out_in, levels_in, read_as_in
 from dpviz.datasets.columns import listed
 
@@ -54,8 +55,14 @@ class ReadOptions:
         a category with 0 in all its features.
     decimal : {"auto", "point", "comma"}
         Decimal mark of numbers in texts; auto detects the mark, or asks the user.
-    encoding, sheet : str
-        The same options as in `dpviz.datasets.files.read_raw`.
+    encoding : str
+        Encoding of a text; auto means UTF-8.
+    delimiter : {"auto", "comma", "semicolon", "tab", "bar", "space"}
+        Delimiter of a text; auto detects it.
+    header : {"auto", "yes", "no"}
+        Whether the first line of a text or sheet holds column names; auto detects it.
+    sheet : str
+        Sheet of a workbook; if empty, the first sheet that holds a table.
     codes : collection of float or str
         Numbers and words that are read as missing.
     read_as : mapping of str to {"number", "category"}
@@ -77,6 +84,8 @@ class ReadOptions:
     missing: str = "drop"
     decimal: str = "auto"
     encoding: str = "auto"
+    delimiter: str = "auto"
+    header: str = "auto"
     sheet: str = ""
     codes: Collection[float | str] = ()
     read_as: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +93,11 @@ class ReadOptions:
     rows_a_person: int | None = None
     person: str | None = None
     leave_out: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        for name, param in params_of(Settings).items():
+            if param.kind == "choice" and hasattr(self, name):
+                param.clean(getattr(self, name))
 
     @classmethod
     def of(cls, settings: Settings) -> ReadOptions:
@@ -94,6 +108,8 @@ class ReadOptions:
             missing=settings.missing,
             decimal=settings.decimal,
             encoding=settings.encoding,
+            delimiter=settings.delimiter,
+            header=settings.header,
             sheet=settings.sheet,
             codes=codes_in(settings.codes),
             read_as=read_as_in(settings.read_as),

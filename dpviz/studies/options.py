@@ -99,6 +99,8 @@ class Options(TypedDict, total=False):
     categorical: Literal["drop", "onehot"]
     decimal: Literal["auto", "point", "comma"]
     encoding: Literal["auto", "cp1252", "cp1250", "cp1251", "shift_jis", "gbk", "utf-16"]
+    delimiter: Literal["auto", "comma", "semicolon", "tab", "bar", "space"]
+    header: Literal["auto", "yes", "no"]
     sheet: str
     codes: str
     read_as: str

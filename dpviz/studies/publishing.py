@@ -27,6 +27,7 @@ SAID_BY_SCHEMA = {
     "label": None, "categories": "", "person": None, "rows_a_person": None, "leave_out": "",
     "codes": "", "read_as": "", "levels": "", "bounds": "max", "center": None, "missing": "drop",
     "categorical": "drop", "decimal": "auto", "encoding": "auto",
+    "delimiter": "auto", "header": "auto",
 }  # fmt: skip
 """Options that a schema replaces, with their defaults."""
 

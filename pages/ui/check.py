@@ -24,6 +24,7 @@ from dpviz.core.settings import (
 from dpviz.datasets import Kind, RawColumn, RawTable, check_columns, rows_lost, suggested_drops
 from dpviz.datasets.check import ColumnCheck, exposed, in_order, sentinel_effects, word_cells
 from dpviz.datasets.columns import MAX_CATEGORIES, counted, listed
+from dpviz.datasets.dialect import DELIMITERS
 from dpviz.datasets.files import ENCODED
 from dpviz.report.tables.projection import MOST_MARKED
 from pages.ui import controls, parts, state, unit
@@ -204,6 +205,11 @@ def step(
     lost = _lost(raw, now)
     features = counted([*now.values()].count("feature"), "feature")
     shape, columns, gaps = f"{raw.shape[0]:,} rows, {features}", "use of columns", "missing values"
+    split = "decimal mark"
+    if raw.layout is not None:
+        split = f"first line: {'a row' if raw.layout.names is None else 'column names'}"
+        mark = {mark: word for word, mark in DELIMITERS.items()}[raw.layout.delimiter]
+        split += "" if raw.sheet else f", split at {mark}s"
     if not quiet:
         columns = f"left out: {counted(len(out), 'column')}" if out else "every column is used"
         filling = "filled with medians" if state.get("missing") == "median" else "left out"
@@ -236,7 +242,7 @@ def step(
             _guess("columns", columns, use)
             _guess("missing", gaps, missing)
             _guess("colour", f"colour: {colour}", partial(_colour, raw))
-            _guess("marks", "decimal mark", _marks)
+            _guess("marks", split, partial(_marks, raw))
             st.button(
                 "All correct", key="check.correct.all",
                 on_click=lambda: store.update({"check.correct": file_id}),
@@ -291,9 +297,10 @@ def _colour(raw: RawTable) -> None:
         controls.setting("categories")
 
 
-def _marks() -> None:
+def _marks(raw: RawTable) -> None:
     """Draw the choice of how cells of text are read."""
-    for name in ("decimal", "encoding", "categorical"):
+    of_text = () if raw.layout is None else ("header",) if raw.sheet else ("header", "delimiter")
+    for name in (*of_text, "decimal", "encoding", "categorical"):
         controls.setting(name)
 
 

@@ -103,8 +103,8 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
             state.put("table", UPLOAD)
             st.session_state["uploads"] = st.session_state.get("uploads", 0) + 1
             for name, plain_value in (
-                ("sheet", ""), ("codes", ""), ("read_as", ""), ("levels", ""),
-                ("rows_a_person", None), ("person", None),
+                ("delimiter", "auto"), ("header", "auto"), ("sheet", ""), ("codes", ""),
+                ("read_as", ""), ("levels", ""), ("rows_a_person", None), ("person", None),
             ):  # fmt: skip
                 state.put(name, plain_value)
 
@@ -129,8 +129,8 @@ def upload(current: Current, *, own_reading: bool = False) -> None:
     try:
         raw = loading.uploaded_raw()
     except DpvizError:  # The page shows the error; these options may fix it.
-        setting("decimal")
-        setting("encoding")
+        for name in ("header", "delimiter", "decimal", "encoding"):
+            setting(name)
         if state.get("sheet"):
             setting("sheet")
         return

@@ -27,8 +27,8 @@ PAGE = "page"
 """Session key of the current page's title."""
 MAX_FEATURES = 1_500
 KEPT = (
-    "table", "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet",
-    "codes", "read_as", "levels", "rows_a_person", "person", "leave_out",
+    "table", "label", "categories", "categorical", "missing", "decimal", "encoding", "delimiter",
+    "header", "sheet", "codes", "read_as", "levels", "rows_a_person", "person", "leave_out",
 )  # fmt: skip
 """Settings that a reset keeps, which describe how the table is read."""
 

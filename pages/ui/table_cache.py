@@ -19,20 +19,19 @@ from dpviz.preparation.bounding import Prepared, prepare
 from pages.ui.ask import Rows, ask
 
 _PREPARATION = ("center", "scale", "row_bound", "count", "domain", "bounds", "categories")
+_OF_THE_FILE = ("decimal", "encoding", "delimiter", "header", "sheet")
 
 
 @st.cache_resource(scope="session", max_entries=2, show_spinner="Reading the file", show_time=True)
 def _parse(
-    file_id: str, name: str, decimal: str, encoding: str, sheet: str, _file: object
+    file_id: str, name: str, reading: tuple[str, ...], _file: object
 ) -> RawTable | tuple[str, str]:
     # Return the error: Streamlit caches no exceptions, and would unpack a zip bomb each time.
     try:
         return datasets.read_raw(
             _file,  # type: ignore[arg-type]
             name=name,
-            decimal=decimal,
-            encoding=encoding,
-            sheet=sheet,
+            reading=ReadOptions(**dict(zip(_OF_THE_FILE, reading, strict=True))),
             cells=datasets.UPLOADED_CELLS,
         )
     except DpvizError as error:
@@ -62,8 +61,8 @@ def sheet(file_id: str, name: str, file: BinaryIO) -> SheetText:
 
 def raw_table(file_id: str, name: str, file: object, settings: Settings) -> RawTable:
     """Return the parsed upload, or raise InvalidTable with the reason why there is none."""
-    reading = (settings.decimal, settings.encoding, settings.sheet)
-    answer = _parse(file_id, name, *reading, file)
+    reading = tuple(getattr(settings, name) for name in _OF_THE_FILE)
+    answer = _parse(file_id, name, reading, file)
     if isinstance(answer, tuple):
         message, other = answer
         raise OtherEncoding(message, other) if other else InvalidTable(message)

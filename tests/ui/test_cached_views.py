@@ -68,8 +68,8 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 # These options are not tested here: no page sets them, or test_uploads.py tests them.
 ELSEWHERE = {
-    "label", "categories", "categorical", "missing", "decimal", "encoding", "sheet", "codes",
-    "read_as", "levels", "rows_a_person", "person", "leave_out", "name",
+    "label", "categories", "categorical", "missing", "decimal", "encoding", "delimiter", "header",
+    "sheet", "codes", "read_as", "levels", "rows_a_person", "person", "leave_out", "name",
 }  # fmt: skip
 
 

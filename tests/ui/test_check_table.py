@@ -208,5 +208,9 @@ def test_how_a_file_was_read_is_said_in_the_view_that_opens() -> None:
     assert errors(at) == []
     assert "read as column names" in facts(at)
     assert "check.treat.999" not in keys(at)
+    at = corrected(at, "marks")
+    at.selectbox(key="view.header").set_value("a row").run()
+    assert errors(at) == []
+    assert any("Read as 41 rows" in line.value for line in at.markdown)
     upload(at, "headless.csv", "\n".join(lines[1:]).encode(), working=False)
     assert "has no line of column names" in facts(at)

@@ -282,8 +282,8 @@ CALLS = {
     "Path(tempfile.mkdtemp(prefix='dpviz-'))",
     "Store(default_folder())",
     "Store(Path(tempfile.mkdtemp(prefix='dpviz-')))",
-    "datasets.read_raw(_file, name=name, decimal=decimal, encoding=encoding, sheet=sheet, "
-    "cells=datasets.UPLOADED_CELLS)",  # This reads the bytes of an upload.
+    "datasets.read_raw(_file, name=name, reading=ReadOptions(**dict(zip(_OF_THE_FILE, reading, "
+    "strict=True))), cells=datasets.UPLOADED_CELLS)",  # This reads the bytes of an upload.
     "datasets.load(key)",  # This reads a built-in table.
     "read_thetas(file, name=file.name)",  # This reads the bytes of an upload.
     "load_measured(of_plan)",  # The plan consists of numbers, not of file names.

@@ -502,7 +502,7 @@ def test_each_kind_of_file_is_read_right_or_said(name: str) -> None:
     if "encoding" in case.reading:
         with pytest.raises(OtherEncoding):
             read_raw(data, name="t")
-    raw = read_raw(data, name="t", **case.reading)
+    raw = read_raw(data, name="t", reading=ReadOptions(**case.reading))
     checks = check_columns(raw)
     reading, notes = advised(raw, ReadOptions())
     out = reading.leave_out or ()

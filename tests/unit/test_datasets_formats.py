@@ -17,7 +17,7 @@ import pyreadstat
 import pytest
 import xlsxwriter
 
-from dpviz.core.errors import InvalidTable
+from dpviz.core.errors import InvalidSetting, InvalidTable
 from dpviz.datasets import read_raw
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.raw import RawTable
@@ -167,9 +167,10 @@ def test_an_encoding_is_offered_and_then_read(encoding: str) -> None:
         read_raw(data, name="t.csv")
     assert ("'Größe'" in str(error.value)) == (encoding == "cp1252")
     assert not {"ja", "70.25", "-999"} & set(str(error.value).replace(",", " ").split())
-    same(read_raw(data, name="t.csv", encoding=encoding))
+    same(read_raw(data, name="t.csv", reading=ReadOptions(encoding=encoding)))
+    odd = TEXT.encode()[:-1] + b"x" * (len(TEXT.encode()) % 2)
     with pytest.raises(InvalidTable, match="not UTF-16 text"):
-        read_raw(TEXT.encode()[:-1] + b"x" * (len(TEXT.encode()) % 2), name="t", encoding="utf-16")
+        read_raw(odd, name="t", reading=ReadOptions(encoding="utf-16"))
 
 
 def test_a_sheet_is_chosen_and_the_others_are_named() -> None:
@@ -177,11 +178,15 @@ def test_a_sheet_is_chosen_and_the_others_are_named() -> None:
     assert raw.sheets == ("Legende", "Labor", "alt")
     assert raw.sheet == "Labor"
     assert raw.notes[0] == "Sheet 'Labor' was read; there are also 'Legende' and 'alt'."
-    assert read_raw(BOOK, name="t.xlsx", sheet="alt").shape == (2, 3)
+    assert read_raw(BOOK, name="t.xlsx", reading=ReadOptions(sheet="alt")).shape == (2, 3)
+    headless = read_raw(BOOK, name="t.xlsx", reading=ReadOptions(header="no", sheet="alt"))
+    assert headless.shape == (3, 3)
+    with pytest.raises(InvalidSetting, match="delimiter must be auto for t"):
+        read_raw(BOOK, name="t.xlsx", reading=ReadOptions(delimiter="comma"))
     with pytest.raises(InvalidTable, match="sheet must be one of"):
-        read_raw(BOOK, name="t.xlsx", sheet="neu")
+        read_raw(BOOK, name="t.xlsx", reading=ReadOptions(sheet="neu"))
     with pytest.raises(InvalidTable, match="not a workbook"):
-        read_raw(TEXT.encode(), name="t.csv", sheet="Labor")
+        read_raw(TEXT.encode(), name="t.csv", reading=ReadOptions(sheet="Labor"))
 
 
 SMALL = {(row, column): row + column / 4 for row in range(3) for column in range(2)}

@@ -14,10 +14,13 @@ from dpviz.core.seeding import generator
 from dpviz.datasets import Kind, read_raw
 from dpviz.datasets.batches import FileBatches
 from dpviz.datasets.columns import numerals_of, parse
+from dpviz.datasets.table import ReadOptions
 
 
 def rows_of(text: str, **options: str) -> list[list[float]]:
-    return read_raw(text.encode(), name="t.csv", **options).to_table().rows.tolist()  # type: ignore[arg-type]
+    raw = read_raw(text.encode(), name="t.csv", reading=ReadOptions(**options))
+    rows: list[list[float]] = raw.to_table().rows.tolist()
+    return rows
 
 
 @pytest.mark.parametrize(

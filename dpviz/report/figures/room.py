@@ -116,8 +116,7 @@ def map_figure(picture: Mapping[str, Any], *, small: bool = False) -> go.Figure:
             look = {
                 "mode": "text", "text": mark, "showlegend": mark != name,
                 "name": f"{mark}: {name[:18]}",
-                "textfont": {"color": LABEL_COLOURS[kind % len(LABEL_COLOURS)],
-                             "size": 13},
+                "textfont": {"color": LABEL_COLOURS[kind % len(LABEL_COLOURS)], "size": 15},
             }  # fmt: skip
         mine = kinds == kind
         figure.add_scatter(x=x[mine], y=y[mine], hoverinfo="skip", **look)

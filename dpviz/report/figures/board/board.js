@@ -701,7 +701,7 @@ class Board {
         make("span", "dpv-name", {}, make("i", "dpv-swatch", { "aria-hidden": "true" }), column.label), status)
       : make("div", "dpv-head dpv-exact", {},
         make("span", "dpv-name", {}, this.says("Exact PCA")),
-        make("span", "dpv-status", {}, this.says("not private: the exact result")));
+        make("span", "dpv-status", {}, this.says("not private")));
     if (column) {
       // Only a mouse that moves counts, not a column that moves under the mouse, and not a swipe.
       node.addEventListener("pointermove", (event) => {

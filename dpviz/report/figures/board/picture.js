@@ -355,7 +355,8 @@ function drawPublished(canvas, { pen, width, height }, scene) {
     let said = ["no chart: too few people, or", "slow privacy accounting"];
     if (!column || !cell) said = [look.says("the truth"), look.says("stays here")];
     else if (!cell.status.counts) said = ["no privacy claim holds:", "publish no chart"];
-    words(pen, look, said, width / 2, height / 2 + 8 * said.length, scaled(look, 15));
+    const lines = broken(pen, look, said, width - 8, scaled(look, 15));
+    words(pen, look, lines, width / 2, height / 2 + 8 * lines.length, scaled(look, 15));
     canvas.setAttribute("aria-label", said.join(" "));
     return;
   }

@@ -3,7 +3,7 @@
 
 import { heights } from "./axis.js";
 import { unpack } from "./format.js";
-import { discs, haloed, question, ruled, scaled, sheet, words } from "./sheet.js";
+import { broken, discs, haloed, question, ruled, scaled, sheet, words } from "./sheet.js";
 
 /** @typedef {import("./payload").Spectrum} Spectrum */
 /** @typedef {import("./sheet.js").Look} Look */
@@ -98,8 +98,9 @@ export function drawScree(canvas, scene) {
   const said = scree.length ? "share of variance, 95 % error bars" : "noise hides the variances";
   const texts = published.scree[1];
   const size = scaled(look, 15);
-  const [top, bottom] = [scaled(look, 18), height - scaled(look, 19)];
-  words(pen, look, [said], width / 2, height - 3, size);
+  const lines = broken(pen, look, [said], width - 8, size);
+  const [top, bottom] = [scaled(look, 18), height - scaled(look, 19 * lines.length)];
+  words(pen, look, lines, width / 2, height - 3, size);
   const kind = scene.payload.publishable ? "Published" : "Noisy";
   canvas.setAttribute("aria-label", `${kind} scree, ${column?.label} at epsilon ${scene.written}: ${[said, ...texts].join(", ")}`);
   if (!scree.length) return;
