@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 current = shell.through_entry()
 
-DRAWN = "explore.table"
-
 
 def take_away(comparison: Comparison) -> None:
     """Draw the downloads: the numbers and the command."""
@@ -134,10 +132,7 @@ if page is not None:
     st.switch_page(shell.page(page), query_params={})
 with st.container(key="unseen"):  # Only screen readers read this title out.
     st.title("How small can epsilon be before the structure disappears?", anchor=False)
-before, st.session_state[DRAWN] = st.session_state.get(DRAWN), current.data_key[:1]
-# If the table changed, remove the charts of the old table at once, while the new one is computed.
-place = st if before == current.data_key[:1] else st.empty()
-with place.container(), guard():
+with guard():
     if current.prepared is not None:
         prepared = current.prepared
         publishable = board.publishable(prepared)

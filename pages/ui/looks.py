@@ -84,6 +84,9 @@ FRAME = "".join(
 HERE = "background: color-mix(in srgb, currentColor 10%, transparent); font-weight: 600;"
 """Style of the menu's heading that has the open page."""
 
+GONE = '[data-testid="stMain"] [data-stale="true"]:not(.st-key-bar *) { visibility: hidden; }'
+"""Style that hides everything about another table while the chosen one is read and computed."""
+
 IN_A_PAGE = (
     "\n.dpv { --dpv-foot: 0px; --dpv-least: 1.3em; }\n"
     "@media (max-width: 1200px) { .dpv { --dpv-least: 2.6em; } }\n"

@@ -89,7 +89,9 @@ def _run() -> None:
     info = info_of(page.title)
     heading = len(pages[""]) + [*pages].index(info.group)
     here = f'[data-testid="stTopNav"] > :nth-child({heading}) > [data-testid="stTopNavSection"]'
-    st.html(f"<style>{looks.FRAME}{here} {{ {looks.HERE} }}</style>")
+    table = state.get("table"), getattr(st.session_state.get("file"), "file_id", "")
+    gone = "" if st.session_state.get("shell.table", table) == table else looks.GONE
+    st.html(f"<style>{looks.FRAME}{here} {{ {looks.HERE} }}{gone}</style>")
     limits.enter()
     st.session_state[state.PAGE] = page.title
     examples.visit(page.title)
@@ -124,6 +126,7 @@ def _run() -> None:
             _check(current, info)
         with limits.looking_up():
             page.run()
+        st.session_state["shell.table"] = table
         with st.container(key="window", height="content", gap=None):
             _WINDOW(key="window.back", on_back_change=lambda: None, height=1)
         if info.term:

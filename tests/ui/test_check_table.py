@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from dpviz.core.seeding import generator
 from dpviz.core.settings import Settings, left_out_in, names_in
 from dpviz.datasets import ReadOptions, load, read_raw
-from pages.ui import check
+from pages.ui import check, looks
 from tests.ui.driver import (
     change,
     corrected,
@@ -90,6 +90,10 @@ def test_a_choice_survives_pages_and_a_second_upload_of_the_same_columns() -> No
 def test_the_names_never_travel_in_a_link() -> None:
     at = upload(start(**SETTINGS), "t.csv", patients())
     assert "patient" not in str(at.query_params)
+    # Charts of the last table are hidden only in the run that reads the new table.
+    hides = "".join(node.proto.body for node in at.get("html"))
+    again = "".join(node.proto.body for node in at.run().get("html"))
+    assert (looks.GONE in hides, looks.GONE in again) == (True, False)
 
 
 def test_a_file_that_cannot_be_used_offers_an_example() -> None:
