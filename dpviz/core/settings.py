@@ -481,7 +481,7 @@ class Settings(Declared):
             "tab": "tab",
             "bar": "vertical bar",
             "space": "space",
-        },  # fmt: skip
+        },
         label="Delimiter",
         group="Table",
         help="Character between the cells of a text file. The default, auto, decides by the file.",
