@@ -63,7 +63,7 @@ WANTED, FAILED = "papers_wanted", "papers_failed"  # One is a requested download
 
 # On a phone, show the opened figure or table above the squares that open it.
 _EXHIBIT_FIRST = """<style>@media (max-width: 640px) {
-  [data-testid="stColumn"]:has(.st-key-papers-exhibit) { order: -1; }
+  [data-testid="stColumn"]:has(.st-key-papers-exhibit) { order: -1; h2 { padding-top: 0; } }
 }</style>"""
 
 

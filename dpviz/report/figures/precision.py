@@ -88,7 +88,7 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
         )  # fmt: skip
         figure.add_annotation(
             x=0, y=number, xshift=6, yshift=8, xanchor="left", yanchor="bottom", showarrow=False,
-            text=f"{panel.label.replace(' (', '<br>(')}  <b>{percent(now)}</b>{gain}", align="left",
+            text=f"{wrapped(panel.label, 24)}  <b>{percent(now)}</b>{gain}", align="left",
             font={"size": 15, "color": panel.colour},
         )  # fmt: skip
     for x in (0.0, 1.0):
