@@ -35,10 +35,9 @@ parts.question("Do the mechanisms keep their privacy promise?")
 problem, budget = loading.problem_and_budget(current)
 with guard():
     claims = claims_now(problem, budget)
-    parts.lead(claims_words.headline(claims), "Select a promise to see the evidence.")
     part = state.get("part", "claims")
-    if part != "verdicts":
-        promises.back()
+    step = promises.first_step(claims, budget) if part == "verdicts" else promises.BACK
+    parts.lead(claims_words.headline(claims), *step)
     with st.container(key="claims-shown"):
         match part:
             case "verdicts":

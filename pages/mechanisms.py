@@ -68,7 +68,7 @@ def questions(cards: list[MechanismCard], shares: Mapping[str, float]) -> list[s
 
     st.pills(
         "What do you need?", list(QUESTIONS), selection_mode="multi", key=key,
-        format_func=counted, persist_state="session",
+        format_func=counted, persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
     return filters
 
@@ -143,12 +143,8 @@ def row(card: MechanismCard, entry: Kept | None) -> None:
         f"*{loss.replace('≤', 'at most')}*",
         f"*{none if entry is None else percent(entry.mean)}*",
     ]
-    box = st.expander(
-        " ".join(words),
-        key=f"mechanisms.{mechanism.key}.open",
-        on_change="rerun",
-        type="compact",
-    )
+    key = f"mechanisms.{mechanism.key}.open"
+    box = st.expander(" ".join(words), key=key, on_change="rerun", type="compact")
     if box.open:
         with box:
             opened(card, None if entry is None else entry.hint)
@@ -181,7 +177,8 @@ def group(name: str, cards: list[MechanismCard], of: Mapping[str, Kept], *, whol
             row(card, of.get(card.mechanism.key))
     if few < len(mine):
         best = of.get(mine[few].mechanism.key) if few else None
-        more = "" if best is None else f" more mechanisms that keep at most {percent(best.mean)}"
+        least = "" if best is None else narrative.kept_words(best.mean, "at most ")
+        more = least and f" more mechanisms that keep {least}"
         st.button(
             f"Show {len(mine) - few}{more}",
             key=f"{key}.show",
@@ -216,7 +213,7 @@ def opened(card: MechanismCard, hint: str | None) -> None:
 
 
 _HEAD = """<div class="dp-head"><span></span><span>Mechanism</span><span>Releases</span>
-<span>Privacy promise</span><span>Actual loss<br>(mark: promised)</span>
+<span>Privacy promise</span><span>Actual loss (mark: promised)</span>
 <span>Structure kept (line: 95 % of releases)</span></div>"""
 
 

@@ -35,13 +35,17 @@ from dpviz.papers.run import Findings, absent_data
 from dpviz.papers.said import MEANINGS, Claim
 from dpviz.papers.shipped import shipped
 from dpviz.report.figures.reproduction import (
+    NOT_REPRODUCED,
     chart_figure,
     chart_panels,
+    claim_sentence,
     claims_html,
     counts_of,
     exhibit_place,
     exhibit_rows,
     key_html,
+    kind_of,
+    order_sentence,
     paper_html,
     table_figure,
 )
@@ -59,7 +63,7 @@ WANTED, FAILED = "papers_wanted", "papers_failed"  # One is a requested download
 
 # On a phone, show the opened figure or table above the squares that open it.
 _EXHIBIT_FIRST = """<style>@media (max-width: 640px) {
-  [data-testid="stColumn"]:has(.st-key-papers-exhibit) { order: -1; }
+  [data-testid="stColumn"]:has(.st-key-papers-exhibit) { order: -1; h2 { padding-top: 0; } }
 }</style>"""
 
 
@@ -104,6 +108,18 @@ def answer() -> str:
     )
 
 
+def open_failing() -> None:
+    """Open the next claim that is not reproduced, in the order of the papers."""
+    ordered = [one for name in PAPERS for one in printing_order(all_shipped(), name)]
+    failing = [
+        (item.key, claim.key) for claim, item in ordered if kind_of(claim.answer) == NOT_REPRODUCED
+    ]
+    now = (state.get("experiment", "papers"), state.get("claim", "papers"))
+    place = failing.index(now) + 1 if now in failing else 0
+    for name, key in zip(("experiment", "claim"), failing[place % len(failing)], strict=True):
+        state.put(name, key, "papers")
+
+
 def meanings() -> None:
     """Show each paper in a sentence, and the meaning of the answers."""
     label = "Summaries of the papers, and meanings of the answers"
@@ -119,7 +135,8 @@ def meanings() -> None:
 def exhibit(result: Findings, stage: str) -> None:
     """Draw the paper's results and ours in the same axes: a printed chart, a table, or ours."""
     info, rows = result.experiment.info, exhibit_rows(result.claims)
-    charts = drawn(result)
+    charts, counts, key = drawn(result), reproduction_sentence(result), state.get("claim", "papers")
+    said = next((claim_sentence(one) for one in result.claims if one.key == key), counts)
     place, note, alt = info.place, "", charts[0].title if charts else "printed and measured values"
     if info.frames and charts:
         figure = chart_figure(result.points, charts[0], frames=info.frames)
@@ -129,11 +146,15 @@ def exhibit(result: Findings, stage: str) -> None:
         )
     elif len(rows) > 2:
         place, figure = exhibit_place(place, result.claims), table_figure(rows)
+        if place != info.place and said == counts:  # Numbers of one quantity can be ordered.
+            said, note = order_sentence(rows), counts
     elif charts:
         figure = chart_figure(result.points, charts[0], chart_panels(result.points, charts[0])[:2])
     else:
+        st.markdown(said)
         return
     st.markdown(f"## {place}")
+    st.markdown(said)
     parts.plot(figure, key=f"papers.exhibit.{stage}", alt=alt)
     st.caption(note)
 
@@ -212,25 +233,17 @@ def run(paper: Experiment, effort: Effort, beside: DeltaGenerator) -> None:
     def draw(answer: Reproduced) -> None:
         show(answer.found, picture, place, stage=str(answer.progress.done))
 
-    options = {
-        "experiment": paper.key,
-        "quick": effort is Effort.QUICK,
-        "absent": absent_data(paper),
-    }
+    quick, absent = effort is Effort.QUICK, absent_data(paper)
+    options = {"experiment": paper.key, "quick": quick, "absent": absent}
     how = {"cache": store(public=True), "apart": limits.serving()}
     if limits.caps().public:  # A public server computes nothing and shows only stored results.
         answer = next(steps(**options, **how))
     else:
         with line:
             answer = ask(
-                steps,
-                options,
-                draw=draw,
-                saying="Running",
-                aside=how,
-                begin=False,
+                steps, options, draw=draw, saying="Running", aside=how, begin=False,
                 seconds=math.inf,
-            )
+            )  # fmt: skip
             if in_browser():
                 st.caption(ONE_PROCESS)
     ready = None if answer.progress.done else shipped(paper)
@@ -255,7 +268,6 @@ def show(
             st.caption("Nothing has been measured yet. The paper's claims are listed below.")
         else:
             exhibit(findings, stage)
-            st.markdown(reproduction_sentence(findings))
     with place.container():
         claims(findings, stage)
 
@@ -313,7 +325,7 @@ def take_away(findings: Findings) -> None:
 
 
 parts.question("Do the papers' results hold up?")
-parts.lead(answer(), "Each square is a claim. Select a square to open its experiment.")
+parts.lead(answer(), "Open a claim that fails", state.on_change(open_failing))
 with guard():
     grid, beside = st.columns(2, gap="medium")
     with beside, st.container(key="papers-exhibit"):

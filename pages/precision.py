@@ -34,6 +34,7 @@ from dpviz.studies.precision import (
     noise_table,
     precision_variants,
     price_table,
+    shown,
     spend_table,
     supplier_note,
     uneven,
@@ -174,8 +175,11 @@ with guard():
         comparison, equal = board.with_shares(current, settings)
         allocation = comparison.problem.allocation
         with lead:
-            step = "Drag a bar: which direction should get less noise?"
-            parts.lead(precision_words.precision_verdict(comparison, equal), step)
+            text = precision_words.precision_verdict(comparison, equal)
+            if shown(current.settings) is None and allocation.strategy != "uniform":
+                parts.lead(text, "See these shares on Explore", to=shell.page("Explore"))
+            else:
+                parts.lead(text, *examples.following())
         with st.container():  # A container of its own lets a new sentence move nothing else.
             shares.complaint(allocation)
         left, right = st.columns([1, 1], gap="large")

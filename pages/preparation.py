@@ -12,6 +12,7 @@ PAGE = {
 }
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui import shell
 
@@ -43,8 +44,8 @@ def use(settings: Settings) -> None:
         state.put(name, getattr(settings, name))
 
 
-def setting_controls() -> Settings:
-    """Draw the controls; all settings except the mechanism apply to every page."""
+def setting_controls(above: DeltaGenerator) -> Settings:
+    """Draw the controls, the shares above; all except the mechanism apply to every page."""
     first, second, third = st.columns([2, 1, 1])
     mechanism = parts.one_mechanism(
         first, "Mechanism", default=default_mechanism(), key="preparation.mechanism"
@@ -63,7 +64,7 @@ def setting_controls() -> Settings:
         "count": settings.relation == "zero-out",
     }
     steps = [step for step, is_private in private.items() if is_private]
-    for column, step in zip(st.columns(len(steps)), steps, strict=True):
+    for column, step in zip(above.columns(len(steps)), steps, strict=True):
         with column:
             controls.setting(f"{step}_share", place="preparation.")
     return settings
@@ -99,28 +100,18 @@ def bounds() -> None:
         say_error(complaint)
 
 
-def everywhere(bars: list[tuple[str, Settings]]) -> None:
-    """Offer to make the preparation private, or not private, on every page."""
+def lead(answer: str, bars: list[tuple[str, Settings]]) -> None:
+    """Draw the answer, and offer to make the preparation private, or public, on every page."""
     now, (_, public), (_, private) = state.settings(), bars[0], bars[-1]
     bound = "max" if now.row_bound.startswith(PRIVATE) else now.row_bound
-    public = replace(public, row_bound=bound)
-    with st.container(horizontal=True):
-        if any(getattr(now, name) != getattr(private, name) for name in _OWN):
-            st.button(
-                "Keep the preparation private on every page",
-                key="preparation.private",
-                icon=":material/lock:",
-                on_click=state.on_change(lambda: use(private)),
-                help="Explore, Trade-offs, Precision and Decide then prepare the table again in "
-                "each simulated release.",
-            )
-        if now.private_shares:
-            st.button(
-                "Treat the preparation as public again",
-                key="preparation.public",
-                icon=":material/lock_open:",
-                on_click=state.on_change(lambda: use(public)),
-            )
+    step, settings = "Treat it as public again", replace(public, row_bound=bound)
+    if any(getattr(now, name) != getattr(private, name) for name in _OWN):
+        step, settings = "Keep it private on every page", private
+    help_text = (
+        "Explore, Trade-offs, Precision and Decide prepare the table again in each simulated "
+        "release if the preparation is private."
+    )
+    parts.lead(answer, step, state.on_change(lambda: use(settings)), help=help_text)
 
 
 def whole_account(prepared: Prepared, settings: Settings) -> None:
@@ -145,8 +136,8 @@ def page() -> None:
     if current.prepared is None:
         st.info(current.problem or "Choose a table.")
         return
-    above = st.container()
-    settings = setting_controls()
+    place, shares, above = st.container(), st.container(), st.container()
+    settings = setting_controls(shares)
     if settings.bounds == "max":
         hint = (
             ", write known to use the table's public bounds"
@@ -168,8 +159,9 @@ def page() -> None:
         if current.settings.row_bound == "max" != public
         else ""
     )
+    with place:
+        lead(answer.summary(), bars)
     with above:
-        parts.lead(answer.summary(), "Give each step a share of the budget.")
         parts.plot(
             waterfall_figure(table, height=380),
             key="preparation.waterfall",
@@ -190,7 +182,6 @@ def page() -> None:
                 f"{'Every bar clips rows at the same quantile. ' if alike else ''}Each number is "
                 f"the mean of {settings.trials} simulated releases."
             )
-    everywhere(bars)
     parts.numbers("waterfall", table)
     parts.command(settings, "account steps", base=BASE)
     whole_account(current.prepared, settings)

@@ -20,6 +20,7 @@ import streamlit as st
 
 from dpviz.core.errors import InvalidTable
 from dpviz.core.files import csv_text
+from dpviz.core.number_text import numeral
 from dpviz.core.params import params_of
 from dpviz.core.release import Verdict
 from dpviz.mechanisms import Mechanism, parse_variant, parse_variants
@@ -124,16 +125,11 @@ def results_of(
     settings = replace(current.settings, mechanisms=tuple(one.text for one in mechanisms))
     own = {name: getattr(task, name) for name in params_of(Task)}
     mine = state.get("table") == state.UPLOAD
+    aside = {"cache": store(public=not mine), "strict": False}
     return ask(
-        steps,
-        {**options_of(settings), **own},
-        current,
-        draw=show,
-        saying="Learning",
-        aside={"cache": store(public=not mine), "strict": False},
-        begin=not limits.caps().public,
-        seconds=math.inf,
-    )
+        steps, {**options_of(settings), **own}, current, draw=show, saying="Learning", aside=aside,
+        begin=not limits.caps().public, seconds=math.inf,
+    )  # fmt: skip
 
 
 class Place:
@@ -150,6 +146,14 @@ class Place:
         self.below = self.facts = st.container()
         self._said = False
 
+    def _step(self, short: str, larger: list[float]) -> None:
+        """Draw the answer, and a button that sets the next larger epsilon of the chart."""
+        if not larger:
+            parts.lead(short, "See this epsilon on Explore", to=shell.page("Explore"))
+            return
+        act = state.on_change(lambda: state.put("epsilon", min(larger)))
+        parts.lead(short, f"Set epsilon to {numeral(min(larger), 3)}", act)
+
     def show(self, answer: Learned, key: str = "") -> go.Figure | None:
         """Draw the results so far, with separate elements for each stage of a run."""
         plan, bands = answer.plan, answer.bands
@@ -164,19 +168,15 @@ class Place:
             return None  # No mechanism has results yet, so draw no empty chart.
         self._stage += 1
         at = plan.shown_epsilon
-        figure = task_figure(
-            bands,
-            panels_of(plan.mechanisms, *plan.problem_and_budget(0, at)),
-            score=plan.learner.score,
-            epsilons=plan.epsilons,
-            now=plan.settings.epsilon,
-        )
+        variants = panels_of(plan.mechanisms, *plan.problem_and_budget(0, at))
+        score, now = plan.learner.score, plan.settings.epsilon
+        figure = task_figure(bands, variants, score=score, epsilons=plan.epsilons, now=now)
         sentence = tasks_words.verdict(plan, bands)
         short = tasks_words.lead(plan, bands) or sentence
         self.top.markdown(f"**{short}**")
         if key:  # The key is set only for the last update of a run.
             with self.top.container():
-                parts.lead(short, "Follow a line to see how a larger epsilon improves the score.")
+                self._step(short, [one for one in plan.epsilons if one > at])
         parts.plot(
             figure,
             place=self._chart,

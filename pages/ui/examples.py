@@ -6,6 +6,8 @@ Leaving the page restores the settings that the example replaced.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from dpviz.studies.precision import EXAMPLES, shown
@@ -34,6 +36,13 @@ def take(key: str) -> None:
         st.session_state[_BEFORE] = dict(st.session_state.view)
     st.session_state.pop(_OPENED, None)
     state.put_all(EXAMPLES[key].changes)
+
+
+def following() -> tuple[str, Callable[[], None]]:
+    """Return the words of a button for the example after the shown one, and what it does."""
+    keys, now = list(EXAMPLES), shown(state.settings())
+    after = keys[(keys.index(now) + 1) % len(keys)] if now else keys[0]
+    return f"Next example: {EXAMPLES[after].label}", state.on_change(lambda: take(after))
 
 
 def _back() -> None:

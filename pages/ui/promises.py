@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import streamlit as st
 from dpviz.auditing import exhibits
 from dpviz.core.number_text import thousands
 from dpviz.core.problem import Budget, Problem, Relation
+from dpviz.core.release import Verdict
 from dpviz.mechanisms import all_mechanisms
 from dpviz.report.figures.shelves import cone_picture, shelves_html, turn_picture
 from dpviz.report.sentences import phrases
@@ -113,11 +115,14 @@ def _open(view: dict[str, Any]) -> None:
         )
 
 
-def back() -> None:
-    """Draw the way back to the three groups."""
-    st.button(
-        "All promises",
-        key="claims.back",
-        icon=":material/arrow_back:",
-        on_click=state.on_change(lambda: state.put("part", "verdicts", "claims")),
-    )
+def first_step(claims: pd.DataFrame, budget: Budget) -> tuple[str, Callable[[], None]]:
+    """Return a button's words and act: the evidence against a promise that fails, or an audit."""
+    failing = [row for row in claims.to_dict("records") if row["verdict"] == Verdict.REFUTED]
+    if not failing:
+        return "Audit a mechanism", lambda: _open({"part": "audit"})
+    view = _opens(budget)[failing[0]["key"]][0][1]
+    return f"See why {failing[0]['mechanism']} fails", lambda: _open(view)
+
+
+BACK = "All promises", state.on_change(lambda: state.put("part", "verdicts", "claims"))
+"""The words and the act of the button that leads back to the three groups."""

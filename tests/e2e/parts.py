@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 from tests.e2e.harness import rerun
 from tests.ui.driver import parts_of
 
-CHOOSES = ".st-key-claims-back button"
+CHOOSES = ".st-key-page-next button:has-text('All promises')"
 """Selector of the button that leads back from a part."""
 SHOWN = ".st-key-claims-shown"
 """Selector of the shown part, below the button that leads back."""

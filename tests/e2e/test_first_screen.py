@@ -1,4 +1,4 @@
-"""The largest texts on a page's first screen are its question, its answer and its next step."""
+"""The largest texts on a first screen: question, answer and a control for the next step."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _TEXTS = """() => {
   const main = document.querySelector('[data-testid="stMain"]'), found = [];
   const part = node => node.closest('h1') ? 'question'
     : node.closest('.st-key-page-answer, [class*="st-key-decide-answer"] h2') ? 'answer'
-    : node.closest('.st-key-page-next, .st-key-decide-fill') ? 'next' : 'other';
+    : node.closest('.st-key-page-next :is(a, button), .st-key-decide-fill button') ? 'next'
+    : 'other';
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
-    const node = walker.currentNode.parentElement;
-    const said = walker.currentNode.data.trim();
+    const node = walker.currentNode.parentElement, said = walker.currentNode.data.trim();
     if (!said || node.closest('style, script, .st-key-bar, svg')) continue;
     const icon = node.dataset.testid === 'stIconMaterial';
     const range = document.createRange();

@@ -19,8 +19,8 @@ from tests.ui.driver import (
     commands,
     each_part,
     errors,
+    found,
     go,
-    keys,
     nodes,
     notices,
     press,
@@ -100,7 +100,7 @@ def test_every_part_is_drawn_and_nothing_of_the_others() -> None:
         parts.append(part_here)
         assert errors(at) == []
         assert at.title[0].value.startswith("Do the mechanisms keep")
-        assert ("claims.back" in keys(at)) == (part_here != "verdicts")
+        assert (found(at, "page.next").label == "All promises") == (part_here != "verdicts")
         assert set(charts(at)) == CHARTS.get(part_here, set())
         # No axis of a chart may have superscripts, because they are too small to read.
         assert not [key for key, chart in charts(at).items() if POWERS in chart.proto.spec]
@@ -124,7 +124,7 @@ def test_a_part_travels_in_the_address_and_survives_a_change_of_page() -> None:
     again = start("claims", **link)
     assert notices(again) == []
     assert set(charts(again)) == {"claims.gibbs"}
-    press(again, "claims.back")
+    press(again, "page.next")
     assert len(shelf(again, "broken")) == 4
 
 

@@ -58,8 +58,8 @@ def test_rows_stand_by_what_they_keep_among_those_that_hold() -> None:
     comparison = dpviz.compare(QUICK["table"], trials=2, mechanisms=list(order))
     means = {r.mechanism.key: r.summaries["recovery"].mean for r in comparison.comparison.results}
     assert order == {key: percent(means[key]) for key in order}
-    shares = [means[key] for key in order]
-    assert shares == sorted(shares, reverse=True)
+    assert (shares := [means[key] for key in order]) == sorted(shares, reverse=True)
+    assert f" promises, {len(rows)} hold, " in said(at)
     assert len(rows) > 20
     best = all_mechanisms()[next(iter(order))].info.label
     assert f"**{best}** keeps the most structure" in said(at)

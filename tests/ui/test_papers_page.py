@@ -22,6 +22,7 @@ from tests.ui.driver import (
     QUICK,
     commands,
     errors,
+    found,
     go,
     keys,
     nodes,
@@ -86,11 +87,11 @@ def test_the_first_visit_shows_answers_numbers_and_figures_without_a_run(
     assert "has changed since" not in words(at)
     assert drawn_at_last(at)
     text = drawn_text(at)
-    for claim in ready.claims:
-        assert claim.item in text
-        assert claim.reason in text
-    run = next(button for button in at.button if button.key == BUTTON)
-    assert run.label == "Run it"
+    assert all(claim.item in text and claim.reason in text for claim in ready.claims)
+    assert found(at, BUTTON).label == "Run it"
+    assert re.search(r"In the paper, \*\*.+\*\* is lowest with .+ still the lowest", words(at))
+    press(at, "page.next")
+    assert "**Not reproduced:** " in words(at)
 
 
 @pytest.mark.parametrize("key", [GENERATED, OTHER])

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dpviz.core.allocation import parse_allocation
+from dpviz.core.number_text import percent
 from dpviz.mechanisms import parse_variant
 from dpviz.preparation.prepared import Measured
 from dpviz.simulation import compare as running
@@ -58,11 +59,8 @@ def editor_key(at: AppTest, prefix: str) -> str:
 
 def edit(at: AppTest, prefix: str, rows: dict[int, dict[str, Any]]) -> AppTest:
     """Return the dashboard after a user edited cells of a table."""
-    at.session_state[editor_key(at, prefix)] = {
-        "edited_rows": rows,
-        "added_rows": [],
-        "deleted_rows": [],
-    }
+    changes = {"edited_rows": rows, "added_rows": [], "deleted_rows": []}
+    at.session_state[editor_key(at, prefix)] = changes
     return at.run()
 
 
@@ -95,9 +93,12 @@ def test_settings_of_ones_own_are_not_replaced() -> None:
     at = start("precision", **BOX)
     assert held(at, "table") == "iris"
     assert found(at, "examples.now").value == "own"
-    found(at, "examples.now").set_value("half")
-    at.run()
-    assert held(at, "table") == "planted"
+    press(at, "page.next")
+    assert (held(at, "table"), found(at, "examples.now").value) == ("planted", "right")
+    said = " ".join(box.value for box in at.markdown)
+    best = frame(at, "gains").sort_values("recovery").iloc[-1]  # One mechanism with both shares.
+    assert f"**Yes.** With these shares, {best['name']} keeps **{percent(best.recovery)}**" in said
+    assert f"; with equal shares it keeps **{percent(best.uniform)}**." in said
     back(at)
     assert (held(at, "table"), held(at, "domain")) == ("iris", "box")
 

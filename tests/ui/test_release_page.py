@@ -302,7 +302,7 @@ def test_the_page_can_be_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
     at = start("preparation", **QUICK, bounds="0:8", relation="zero-out")
-    at.button(key="preparation.private").click().run()
+    at.button(key="page.next").click().run()
     assert errors(at) == []
     assert at.query_params["center"] == "private"
     assert at.query_params["count"] == "private"
@@ -326,7 +326,7 @@ def test_a_paid_preparation_follows_to_every_page_and_back() -> None:
         at = go(at, page)
         assert errors(at) == [], page
     at = go(at, "preparation")
-    at.button(key="preparation.public").click().run()
+    at.button(key="page.next").click().run()
     assert "center" not in at.query_params
     assert any("the feature means" in box.value for box in go(at, "explore").main.markdown)
 

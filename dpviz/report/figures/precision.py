@@ -48,7 +48,7 @@ def _name_ends(
 
 
 LOWEST = -0.2
-"""Left end of the recovery axis, which is fixed so that only bars and marks move."""
+"""Least recovery drawn. The axis is fixed, so that only bars and marks move."""
 
 
 def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
@@ -87,8 +87,8 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             y0=number - 0.2, y1=number - 0.2, line={"color": panel.colour, "width": 1.5},
         )  # fmt: skip
         figure.add_annotation(
-            x=LOWEST, y=number + 0.36, xanchor="left", showarrow=False, align="left",
-            text=f"{panel.label}  <b>{percent(now)}</b>{gain}",
+            x=0, y=number, xshift=6, yshift=8, xanchor="left", yanchor="bottom", showarrow=False,
+            text=f"{wrapped(panel.label, 24)}  <b>{percent(now)}</b>{gain}", align="left",
             font={"size": 15, "color": panel.colour},
         )  # fmt: skip
     for x in (0.0, 1.0):
@@ -96,7 +96,7 @@ def payoff_figure(table: pd.DataFrame, panels: Sequence[Panel]) -> go.Figure:
             type="line", xref="x", x0=x, x1=x, yref="y domain", y0=0, y1=1, layer="below",
             line={"color": TRUE_COLOUR, "width": 1, "dash": "dash"},
         )  # fmt: skip
-    figure.update_xaxes(title="structure kept", range=[LOWEST, 1.05], **SHARES)
+    figure.update_xaxes(title="structure kept", range=[LOWEST - 0.08, 1.05], dtick=0.2, **SHARES)
     figure.update_yaxes(visible=False, range=[-0.5, len(rows) - 0.35])
     return _layout(figure, 80 + 64 * max(len(rows), 2))
 

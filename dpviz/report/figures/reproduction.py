@@ -64,6 +64,7 @@ STYLE = """<style>
 a.dp-mark:focus-visible { outline: 3px solid #2b6cb0; outline-offset: 2px; }
 .dp-mark.here { outline: 3px solid #a86800; outline-offset: 0; }
 .dp-key { display: flex; flex-wrap: wrap; gap: 4px 16px; font-size: 15px; margin: 4px 0; }
+.dp-key > span { display: flex; gap: 6px; align-items: center; }
 .dp-paper { font-size: 16px; margin: 0 0 14px; }
 .dp-bar { display: flex; height: 29px; margin: 3px 0 6px; }
 .dp-bar span { border-radius: 0; width: auto; height: 100%; justify-content: start; padding: 0 7px;
@@ -143,7 +144,8 @@ def paper_html(name: str, claims: Sequence[tuple[Claim, str, bool]], most: int) 
     )
     return (
         f'<div class="dp-paper"><b>{escape(name)}</b> {sum(counts.values())} claims'
-        f'<div class="dp-bar">{bar}</div><div class="dp-squares">{marks}</div></div>'
+        f', one square each<div class="dp-bar">{bar}</div>'
+        f'<div class="dp-squares">{marks}</div></div>'
     )
 
 
@@ -197,6 +199,22 @@ def exhibit_place(place: str, claims: Sequence[Claim]) -> str:
     # Only numbers of a table share a quantity. In a text, each number is a claim of its own.
     is_table = place.startswith("Table") and len(kinds) == 1
     return f"{place}, {kinds.pop()}" if is_table else place
+
+
+def claim_sentence(claim: Claim) -> str:
+    """Return a claim's answer, the claim, and what was printed and measured, in Markdown."""
+    here = f" Here: {_short(claim)}." if claim.measured else ""
+    text = f"{str(claim.answer).capitalize()}:** {claim.item}. Paper: {claim.stated or claim.quote}"
+    return f"**{text}.{here}"
+
+
+def order_sentence(rows: Sequence[Row]) -> str:
+    """Return where the paper's lowest number of a table lies among the measured numbers."""
+    name, cell, mean = min(rows, key=lambda row: row[1].value)
+    lower = sum(row[2].value < mean.value for row in rows)
+    order = f"{lower} of {len(rows)} are lower" if lower else "it is still the lowest"
+    values = f"{numeral(cell.value, 3)}. Here it has **{numeral(mean.value, 3)}**"
+    return f"In the paper, **{name}** is lowest with {values}, and {order}."
 
 
 def exhibit_rows(claims: Sequence[Claim]) -> list[Row]:
@@ -302,8 +320,8 @@ def chart_figure(
             rows=rows,
             cols=wide,
             subplot_titles=titles,
-            vertical_spacing=min(0.2, 0.22 / rows + 0.02),
             horizontal_spacing=0.08,
+            vertical_spacing=min(0.2, 0.22 / rows + 0.02),
         )
         if many
         else go.Figure(layout={"annotations": [_TITLE | {"text": title} for title in titles]})

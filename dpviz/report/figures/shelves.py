@@ -47,22 +47,12 @@ def shelves_html(claims: pd.DataFrame, pictures: Mapping[str, str], opens: Opens
         name: [row for row, verdict in pairs if kind(verdict)] for name, kind in kinds.items()
     }
     verdicts = {verdict for _, verdict in pairs}
+    hold, less, broken = by_kind.values()
+    why = "or are not proved" if Verdict.UNPROVEN in verdicts else "one chart each"
     parts = [
-        _shelf("hold", "", [_chip(row) for row in by_kind["hold"]], by_kind["hold"], opens),
-        _shelf(
-            "spend less",
-            "more noise than needed",
-            _line(by_kind["spend less"]),
-            by_kind["spend less"],
-            opens,
-        ),
-        _shelf(
-            "broken",
-            "or are not proved" if Verdict.UNPROVEN in verdicts else "one chart each",
-            [_card(row, pictures) for row in by_kind["broken"]],
-            by_kind["broken"],
-            opens,
-        ),
+        _shelf("hold", "", [_chip(row) for row in hold], hold, opens),
+        _shelf("spend less", "more noise than needed", _line(less), less, opens),
+        _shelf("broken", why, [_card(row, pictures) for row in broken], broken, opens),
     ]
     rest = [row for row in rows if not any(row in shelf for shelf in by_kind.values())]
     if rest:
@@ -300,18 +290,11 @@ def turn_picture(table: pd.DataFrame) -> str:
         x, y = 40 + 125 * math.cos(angle), 160 - 125 * math.sin(angle)
         inside.append(f'<path d="M40 160L{x:.1f} {y:.1f}" class="{css} arrow"/>')
         inside.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="6" class="{css} tip"/>')
-        inside.append(
-            _text(
-                x + 10,
-                y + (-12 if name == WITH else 6),
-                name,
-                "",
-                "start" if name == WITHOUT else "middle",
-            )
-        )
+        down, anchor = (-12, "middle") if name == WITH else (6, "start")
+        inside.append(_text(x + 10, y + down, name, "", anchor))
     inside += [
         '<path d="M90 160A50 50 0 0 0 40 110" class="turn"/>',
         _text(100, 118, f"{decimals(turn, 0)}°", "bad big", "start"),
-        _text(10, 184, f"{draws} releases are identical: no noise", "", "start"),
+        _text(10, 184, f"{draws} identical releases: no noise", "", "start"),
     ]
     return _picture(inside, f"One row turns the published direction by {decimals(turn, 0)} degrees")

@@ -214,7 +214,8 @@ def answer(cards: Sequence[MechanismCard], shares: Mapping[str, float]) -> str:
     )
     if pure is not None and pure is not best:
         label, share = pure.mechanism.info.label, percent(shares[pure.mechanism.key])
-        text += f" With no delta, **{label}** keeps **{share}** of the structure."
+        text += f" With no delta, **{label}** keeps **{share}**."
     kinds = Counter(map(group_of, cards))
     holds, loose, fails, *_ = (kinds[name] for name in GROUPS)
-    return f"{text} {holds + loose} of {holds + loose + fails} promises hold."
+    kept = f"{holds} hold, {loose} hold loosely and {fails} fail or are unproven"
+    return f"{text} Of {holds + loose + fails} promises, {kept}."

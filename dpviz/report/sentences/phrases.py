@@ -9,7 +9,7 @@ from dataclasses import replace
 from dpviz.accounting.accounting import Spent
 from dpviz.auditing.attack import both_worlds, posterior_bound, worlds_at
 from dpviz.core.metrics import Summary
-from dpviz.core.number_text import decimals, numeral, per_cent
+from dpviz.core.number_text import decimals, numeral, per_cent, percent
 from dpviz.core.problem import Budget, Relation, Unit
 from dpviz.core.quantity import Kind, Quantity
 from dpviz.simulation.cells import Skipped
@@ -157,6 +157,11 @@ def by_reason(skipped: Iterable[Skipped]) -> dict[str, list[str]]:
     for item in skipped:
         names.setdefault(item.reason, []).append(item.mechanism)
     return names
+
+
+def kept_words(share: float, most: str = "") -> str:
+    """Return a recovery in words; what a random subspace recovers too is nothing."""
+    return "nothing" if share <= 0 else most + percent(share)
 
 
 def left_out(skipped: Iterable[Skipped]) -> list[str]:

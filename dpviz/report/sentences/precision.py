@@ -14,7 +14,7 @@ from dpviz.core.problem import (
     Problem,
     Relation,
 )
-from dpviz.report.sentences.phrases import budget_words, separated
+from dpviz.report.sentences.phrases import budget_words, kept_words, separated
 from dpviz.simulation.compare import Comparison, Result
 
 DIRECTIONAL_FAMILY = "directional"
@@ -50,16 +50,15 @@ def precision_verdict(comparison: Comparison, uniform: Comparison) -> str:
         return "No mechanism that follows the chosen shares can run at this setting."
     if comparison.problem.allocation.strategy == "uniform":
         return "The shares are equal, so every direction gets the same noise."
-    # Compare the best mechanism that follows the current shares with the best one before the
-    # change. Otherwise a mechanism that gains almost nothing could hide a better mechanism's loss.
-    now, before = (max(results, key=_recovery) for results in zip(*pairs, strict=True))
+    # Judge the mechanism that keeps most with either shares, each time against itself. If only the
+    # current shares counted, a mechanism that gains little could hide a better mechanism's loss.
+    now, before = max(pairs, key=lambda pair: max(map(_recovery, pair)))
     share, old = now.summaries.get("recovery"), before.summaries.get("recovery")
     if share is None or old is None:
         return "Nothing can be recovered: every subspace is as good as the exact subspace."
-    by = "" if now.mechanism == before.mechanism else f", by {before.mechanism.label}"
     text = (
-        f"With these shares, {now.mechanism.label} keeps **{percent(share.mean)}** of the "
-        f"structure; equal shares keep **{percent(old.mean)}**{by}."
+        f"With these shares, {now.mechanism.label} keeps **{kept_words(share.mean)}** of the "
+        f"structure; with equal shares it keeps **{kept_words(old.mean)}**."
     )
     # Do not report a gain that is smaller than the variation between releases.
     if not separated(share, old):
