@@ -82,11 +82,6 @@ def working(comparison: Comparison, prepared: Prepared, warning: str | None) -> 
     section = board.opened(comparison)
     if section is not None:
         sections.one(section)
-    hint = narrative.scaling_hint(comparison)
-    if hint is not None:
-        row = st.container(horizontal=True, vertical_alignment="center", key="scaling")
-        row.markdown(hint)
-        row.button("Scale every feature", on_click=state.on_change(scaled), key="scaling.do")
     st.markdown(f"**{narrative.verdict(comparison)}**")
     st.caption(plain(narrative.facts(comparison)))
     st.page_link(
@@ -137,6 +132,12 @@ with guard():
         prepared = current.prepared
         publishable = board.publishable(prepared)
         warning = shell.delta_warning(current)
+        hint = None if publishable else narrative.scaling_hint(prepared, current.settings)
+        if hint is not None:
+            row = st.container(horizontal=True, vertical_alignment="center", key="scaling")
+            row.markdown(hint)
+            scale = "**Scale every feature**"  # A button without a frame fits in the same line.
+            row.button(scale, type="tertiary", on_click=state.on_change(scaled), key="scaling.do")
         opening = board.open_(current, early=not publishable)
         follow = board.draw(opening, current, pin(), warning)
         if opening.comparison is None:  # Shipped data needs no wait, so draw all at once.

@@ -44,9 +44,7 @@ canvas => {
   return sum;
 }
 """
-_PAINTED = """
-() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(null))))
-"""
+_PAINTED = "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(() => go())))"
 # Record every state of a pressed button, so that the test misses no short state.
 _WATCH_PRESSED = """
 button => {
@@ -249,6 +247,9 @@ def test_presenting_hides_all_but_the_board_and_a_column_opens_large(
         page.locator('.dpv-col[data-key="wishart"] .dpv-head').click()
     expect(page.locator(".dpv-said")).to_contain_text("Principal angles")
     expect(page.locator(".dpv-col[data-place=chosen]")).to_contain_text("claim is false")
+    expect(page.locator(".dpv-answer")).to_contain_text(re.compile("Wishart keeps .*No privacy"))
+    for name in ("all side by side", "play"):  # The way back needs no scrolling.
+        expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     # The exact picture stays beside the large column: same size and height, different points.
     truth, private = (page.locator(f".dpv-col[data-place={one}]") for one in ("truth", "chosen"))
     here, there = truth.bounding_box(), private.bounding_box()
@@ -311,21 +312,20 @@ def test_fresh_noise_and_every_draw(page: Page, server: Server) -> None:
     assert after["picture"] not in lit
 
 
-@pytest.mark.parametrize("width", [1024, 1366])
-def test_a_projectors_first_screen_has_every_row_and_the_strip(
-    page: Page, server: Server, width: int
+@pytest.mark.parametrize(("width", "height"), [(1024, 768), (1366, 768), (1400, 900)])
+def test_a_projectors_first_screen_has_every_row_the_slider_and_the_buttons(
+    page: Page, server: Server, width: int, height: int
 ) -> None:
-    page.set_viewport_size({"width": width, "height": 768})
+    page.set_viewport_size({"width": width, "height": height})
     open_app(page, f"{server.url}/")
     page.locator(".dpv[data-complete]").wait_for()
-    boxes = [
-        page.locator(f".dpv-{kind}").first.bounding_box()
-        for kind in ("box-picture", "box-spectrum", "box-distance", "recovery", "stripbox")
-    ]
+    kinds = ("do-present", "box-picture", "box-spectrum", "box-distance", "recovery", "stripbox",
+             "bar", "buttons")  # fmt: skip
+    boxes = [page.locator(f".dpv-{kind}").first.bounding_box() for kind in kinds]
     tops = [box["y"] for box in boxes if box]
     assert len(tops) == len(boxes)
     assert tops == sorted(tops)
-    assert all(box["y"] + box["height"] <= 768 for box in boxes if box)
+    assert all(box["y"] + box["height"] <= height for box in boxes if box)
     columns = [one.bounding_box() for one in page.locator(".dpv-col").all()]
     assert len({round(box["y"]) for box in columns if box}) == 1  # All columns share the same row.
     # Valid claims come first, by recovery; false claims come last. No text is below 15 pixels.
@@ -343,13 +343,10 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
     page = new_page(session)
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     for part in (".dpv-scrub", ".dpv-epsilon", "canvas.dpv-picture"):
-        element = page.locator(part).first
-        box = element.bounding_box()
+        box = page.locator(part).first.bounding_box()
         assert box is not None
-        assert box["y"] >= 0
-        assert box["y"] + box["height"] <= 800
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= 420
+        assert 0 <= box["y"] < box["y"] + box["height"] <= 800
+        assert 0 <= box["x"] < box["x"] + box["width"] <= 420
     # Two pictures are side by side. A tap on a name below shows that mechanism's picture second.
     truth = page.locator(".dpv-col[data-place=truth]")
     private = page.locator(".dpv-col[data-place=chosen]")
@@ -367,14 +364,11 @@ def test_a_phone_shows_epsilon_and_a_picture(browser: Browser, server: Server) -
     expect(private).not_to_have_attribute("data-key", key or "")
     # Pinning a setting moves nothing on the page.
     pin = page.locator(".dpv-do-pin")
-    outline = pin.bounding_box()
+    width = (pin.bounding_box() or {}).get("width")
     with rerun(page):
         pin.tap()
     expect(pin).to_have_attribute("aria-pressed", "true")
-    assert [bar.bounding_box(), (pin.bounding_box() or {}).get("width")] == [
-        foot,
-        (outline or {}).get("width"),
-    ]
+    assert [bar.bounding_box(), (pin.bounding_box() or {}).get("width")] == [foot, width]
     # The slider of epsilon stays at the same place on the screen while the page scrolls.
     before = page.locator(".dpv-scrub").bounding_box()
     page.get_by_test_id("stMain").evaluate("e => e.scrollTo(0, 600)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,6 +85,9 @@ async ([width, height]) => {{
 """
 
 
+TWO_FRAMES = "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))"
+
+
 # While a visitor leaves a page, its picture has size 0; drawing it must not throw an error.
 WITHOUT_ROOM = """
 async picture => {
@@ -125,9 +129,12 @@ def turned(page: Page) -> bool:
     return is_cut
 
 
-def measured(page: Page, size: tuple[int, int]) -> dict[str, Any]:
+def measured(page: Page, size: tuple[int, int], board: Locator | None = None) -> dict[str, Any]:
+    """Return the measures of an animation page, or of an Explore figure, at a size."""
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    sizes: dict[str, Any] = page.evaluate(SETTLED, size)
+    if board is not None:
+        page.evaluate(TWO_FRAMES)
+    sizes: dict[str, Any] = board.evaluate(BOARD_MEASURE) if board else page.evaluate(SETTLED, size)
     return sizes
 
 
@@ -226,10 +233,12 @@ board => {
     over: Math.max(board.scrollHeight - innerHeight,
       ...thumbs.map(one => one.scrollHeight - one.clientHeight)),
     film: film.length,
+    covered: Math.max(...shown.map((one, at) =>
+      one.querySelector(".dpv-head").getBoundingClientRect().bottom - boxes[at].top)),
     clear: film[0].width ? film[0].left - asked.getBoundingClientRect().right : 99,
     words: ask.textContent.split(/\\s+/).length,
     headline: parseFloat(getComputedStyle(ask).fontSize),
-    controls: [...board.querySelectorAll("input, .dpv-buttons button")]
+    controls: [...board.querySelectorAll("input, .dpv-button")]
       .filter(one => one.getClientRects().length).length,
   };
 }
@@ -239,11 +248,7 @@ board => {
 def staged(page: Page, board: Locator) -> dict[str, Any]:
     """Return the measures of an Explore figure, checked at the three screens."""
     for size in SCREENS:
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.evaluate(
-            "() => new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)))"
-        )
-        sizes: dict[str, Any] = board.evaluate(BOARD_MEASURE)
+        sizes = measured(page, size, board)
         where = f"{size}: {sizes}"
         assert sizes["share"] >= PAIR, where
         assert sizes["out"] <= 0.5, where
@@ -284,6 +289,11 @@ def test_explore_is_presented_on_the_stage(page: Page, server: Server) -> None:
     board.get_by_role("button", name="Wishart difference").click()
     more = staged(page, board)
     assert more["columns"] == ["exact", "wishart_difference"], more
+    said = re.compile(r"Wishart difference keeps .+ of the structure\. A guess .*a coin: 50")
+    expect(board.locator(".dpv-answer")).to_have_text(said)
+    expect(board.locator("[data-place=chosen] .dpv-distance")).to_be_visible()
+    small = measured(page, (700, 450), board)  # At 200 % no text covers a picture or is cut.
+    assert (small["out"] <= 0.5, small["over"] <= 0, small["covered"] <= 0) == (True,) * 3, small
     assert {*more["others"], "wishart_difference"} == {*first["others"], best}
     with rerun(page):
         page.keyboard.press("Escape")

@@ -290,12 +290,11 @@ _LONE = 0.9
 """Share of the variance in one feature from which the projection is nearly a line."""
 
 
-def scaling_hint(comparison: Comparison) -> str | None:
+def scaling_hint(prepared: Prepared, settings: Settings) -> str | None:
     """Return the effect of scaling if one unscaled feature holds nearly all variance."""
-    prepared = comparison.prepared
     spread = np.diag(prepared.reference.A)
     share = float(spread.max() / spread.sum())
-    if comparison.settings.scale != "none" or prepared.d < 3 or share < _LONE:
+    if settings.scale != "none" or prepared.d < 3 or share < _LONE:
         return None
     name = prepared.columns[int(spread.argmax())]
     return (

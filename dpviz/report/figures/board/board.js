@@ -88,6 +88,15 @@ const NARROWEST = 132; // Minimum width of a column in pixels.
 const GAP = 8; // Pixels between two columns, as in board.css.
 const ASKS = "How small can epsilon be before the structure disappears?";
 const HEIGHTS = [0.25, 0.5, 1]; // Possible upper ends of a scree plot's axis, as shares.
+/** Most and least height of each row, in pixels: side by side, and of a pair. */
+/** @type {Record<"side" | "pair", [string, number, number][]>} */
+const ROOM = {
+  side: [["picture", 180, 100], ["spectrum", 120, 60], ["distance", 50, 34], ["strip", 118, 84]],
+  pair: [["picture", 330, 150], ["spectrum", 120, 76], ["strip", 118, 84]],
+};
+const FOOT = 6; // Pixels that stay free below the buttons.
+const SMALL = 1000; // Width in pixels up to which a stage writes no larger, as in board.css.
+const NAMED = 1100; // Least width in pixels at which the least epsilons name their mechanisms.
 const MOST_KINDS = 24; // Maximum number of labels in the legend.
 const [BESIDE_STOPS, A_STOP] = [930, 112]; // Pixels for question and exit, and for one thumbnail.
 
@@ -138,6 +147,7 @@ class Board {
     this.all = Boolean(options.every); // True shows all components, not only the first.
     this.most = 1; // Upper end of the axes of all scree plots.
     this.reserved = false;
+    this.fitted = ""; // Screen and place for which the rows have their heights.
     /** @type {string | null} */
     this.answered = null;
     this.saidOf = "";
@@ -159,6 +169,7 @@ class Board {
     this.ribbon = make("p", "dpv-ribbon");
     this.grid = make("div", "dpv-grid");
     this.said = make("div", "dpv-said");
+    this.tools = make("div", "dpv-tools");
     this.ghosts = make("span", "dpv-kind");
     this.legend = make("span", "dpv-labels");
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
@@ -174,6 +185,7 @@ class Board {
     this.strip = null;
     root.append(this.element);
     this.listen(globalThis, "keydown", (event) => this.onKey(/** @type {KeyboardEvent} */ (event)));
+    this.listen(globalThis, "resize", () => this.measure());
     const scheme = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
     if (scheme) this.listen(scheme, "change", () => this.restyle());
     // A canvas keeps the font in which it was drawn, so it is drawn again when fonts have loaded.
@@ -285,7 +297,6 @@ class Board {
     const turned = this.presenting !== Boolean(on);
     if (turned) this.best = on ? this.opened : null;
     this.presenting = Boolean(on);
-    this.look.large = this.presenting || Boolean(this.options.large);
     this.element.toggleAttribute("data-present", this.presenting);
     // A popover lies in the browser's top layer, above all other elements of the page.
     if ("showPopover" in this.element) {
@@ -388,7 +399,7 @@ class Board {
     const { ribbon } = this.payload;
     this.element.toggleAttribute("data-real", Boolean(ribbon)); // The rows are not public.
     // Without a warning, the privacy cost takes the answer's place, so that no element moves.
-    this.ribbon.hidden = !ribbon && !(this.publishable && (this.presenting || !this.answer));
+    this.ribbon.hidden = !ribbon && !(this.publishable && !this.answer);
     setText(this.ribbon, this.publishable ? this.cost : ribbon || "");
   }
 
@@ -519,7 +530,8 @@ class Board {
     this.element.replaceChildren();
     this.ribbon = make("p", "dpv-ribbon");
     this.element.append(this.ribbon);
-    this.element.append(make("p", "dpv-ask", { "data-page": Boolean(options.onCommit) }, ASKS));
+    const head = make("div", "dpv-top", {}, make("p", "dpv-ask", { "data-page": Boolean(options.onCommit) }, ASKS));
+    this.element.append(head);
     const { table } = payload;
     const filmed = JSON.stringify([table.name, table.n, table.k, this.columns.map(({ key }) => key)]);
     if (this.filmed !== filmed) this.film.replaceChildren();
@@ -537,9 +549,10 @@ class Board {
     this.least = make("button", "dpv-least", { type: "button", onclick: () => options.onLink?.("least") });
     const axis = make("div", "dpv-axis", {}, this.strip?.box ?? null, this.strip && this.least);
     const tools = make("div", "dpv-tools");
+    this.tools = tools;
     if (this.rows.includes("picture")) tools.append(this.buildLegend());
     if (controls.includes("scrub")) axis.append(this.buildBar());
-    if (controls.length) tools.append(this.buildButtons(controls));
+    if (controls.length) tools.append(this.buildButtons(controls, head));
     this.said = make("div", "dpv-said");
     this.element.append(axis, tools, this.said);
     this.spoken = make("div", "dpv-hidden", { "aria-live": "polite" });
@@ -569,8 +582,13 @@ class Board {
       this.buildEnd("more accurate", after));
   }
 
-  /** @param {string[]} controls */
-  buildButtons(controls) {
+  /**
+   * Build the buttons below the columns; those that lead to another view stand beside the question.
+   *
+   * @param {string[]} controls
+   * @param {HTMLElement} head
+   */
+  buildButtons(controls, head) {
     const bar = make("div", "dpv-buttons");
     /** @type {(name: string, label: string, help: string, act: () => void) => void} */
     const button = (name, label, help, act) => {
@@ -610,17 +628,15 @@ class Board {
     }
     if (this.strip) {
       button("aside", "all side by side", "Show all mechanisms, each with its spectrum and distance", () => this.openColumn(null));
-      this.buttons.aside?.setAttribute("hidden", "");
       button("every", "all components", "Show the whole spectrum, or only the first components", () => {
         this.all = !this.all;
         this.schedule();
       });
     }
-    const tail = make("span", "dpv-tail");
-    if (controls.includes("view") && this.rows.includes("picture")) tail.append(this.buildSwitch());
-    button("present", "present", "Show the charts large and alone; Escape ends this view", () => this.present(!this.presenting));
-    if (this.buttons.present) tail.append(this.buttons.present);
-    bar.append(tail);
+    if (controls.includes("view") && this.rows.includes("picture")) bar.append(this.buildSwitch());
+    button("present", this.presenting ? "leave" : "present", "Show the charts large and alone; Escape ends this view", () => this.present(!this.presenting));
+    for (const name of ["aside", "present"]) if (this.buttons[name]) head.append(this.buttons[name]);
+    this.buttons.present?.setAttribute("aria-pressed", String(this.presenting));
     return bar;
   }
 
@@ -837,6 +853,8 @@ class Board {
     const width = this.element.clientWidth;
     if (!width) return;
     this.element.toggleAttribute("data-phone", width < (this.options.phoneBelow ?? 640));
+    this.element.toggleAttribute("data-small", width < NAMED);
+    this.look.large = this.large;
     const count = this.cols.length;
     const room = Math.max(2, Math.floor((width + GAP) / (NARROWEST + GAP)));
     let across = Math.min(count, MOST, room);
@@ -849,13 +867,60 @@ class Board {
       node.dataset.place = column === null ? "truth" : key === pair ? "chosen" : pair ? "thumb" : "";
     }
     this.element.style.setProperty("--dpv-thumbs", String(Math.max(this.columns.length - 1, 1)));
-    if (this.buttons.aside) this.buttons.aside.hidden = !this.opened;
+    // On a phone two columns are the only view.
+    if (this.buttons.aside) this.buttons.aside.hidden = !this.opened || this.element.hasAttribute("data-phone");
     if (this.buttons.every) this.buttons.every.hidden = !pair;
     if (pair) across = 2;
     this.element.style.setProperty("--dpv-across", String(across));
     this.element.toggleAttribute("data-narrow", !pair && (width + GAP) / across - GAP < 160);
     this.reserved = false;
     this.schedule();
+  }
+
+  /** Reserve room for the longest answer, and give the rows what the screen leaves. */
+  reserve() {
+    this.reserved = true;
+    if (this.answer) this.reserveAnswer(this.answer);
+    this.fit();
+  }
+
+  /**
+   * Shrink the rows, none below its least height, until slider and buttons are on the screen.
+   *
+   * A change of the view, whose buttons and legend differ in length, moves nothing.
+   */
+  fit() {
+    const { style, clientWidth } = this.element;
+    const pair = this.pair !== null;
+    const rows = new Set(this.cols.map(({ node }) => node.offsetTop)).size;
+    const free = this.presenting || this.element.hasAttribute("data-phone") || (rows > 1 && !pair);
+    let scrolled = 0;
+    for (let at = /** @type {Element | null} */ (this.element); at;) {
+      scrolled += at.scrollTop;
+      const root = at.getRootNode();
+      at = at.parentElement ?? (root instanceof ShadowRoot ? root.host : null);
+    }
+    const top = Math.round(this.grid.getBoundingClientRect().top + scrolled);
+    const fitted = !this.strip || free ? "" : [innerHeight, clientWidth, top, pair].join(" ");
+    if (this.fitted === fitted) return;
+    this.fitted = fitted;
+    for (const [name] of ROOM.side) style.removeProperty(`--dpv-${name}`);
+    this.element.toggleAttribute("data-tight", false);
+    if (!fitted) return;
+    const room = ROOM[pair ? "pair" : "side"];
+    for (const [name, most] of room) style.setProperty(`--dpv-${name}`, `${most}px`);
+    const over = () => this.tools.getBoundingClientRect().bottom + scrolled + FOOT - innerHeight;
+    this.element.toggleAttribute("data-tight", over() > 0);
+    const gives = room.reduce((sum, [, most, least]) => sum + most - least, 0);
+    const share = Math.max(0, Math.min(1, over() / gives));
+    for (const [name, most, least] of room) {
+      style.setProperty(`--dpv-${name}`, `${Math.floor(most - share * (most - least))}px`);
+    }
+  }
+
+  // A small window is a phone, or a page that its reader has enlarged already.
+  get large() {
+    return Boolean(this.options.large) || (this.presenting && this.element.clientWidth > SMALL);
   }
 
   restyle() {
@@ -871,7 +936,7 @@ class Board {
       faint: read("--dpv-faint", "#55616d"),
       line: read("--dpv-line", "#c3ccd6"),
       font: style.fontFamily,
-      large: this.presenting || Boolean(this.options.large),
+      large: this.large,
       says: this.says,
     };
     for (const { column, node } of this.cols) {
@@ -897,6 +962,7 @@ class Board {
   // -- Methods that draw the charts --
 
   draw() {
+    if (!this.reserved) this.reserve();
     const { frame, exact } = this.frameNow();
     this.most = this.highest();
     // Canvases are drawn before texts are written, because each new text changes the layout.
@@ -1076,7 +1142,6 @@ class Board {
    */
   writeAnswer(frame, exact) {
     if (!this.answer) return;
-    if (!this.reserved) this.reserveAnswer(this.answer);
     const parts = this.publishable ? this.priceParts(frame, this.written) : this.answerParts(frame, exact, this.written);
     const written = JSON.stringify(parts);
     if (written === this.answered) return;
@@ -1090,7 +1155,6 @@ class Board {
    * @param {HTMLElement} answer
    */
   reserveAnswer(answer) {
-    this.reserved = true;
     const trial = make("p", "dpv-answer dpv-trial", { "aria-hidden": "true" });
     trial.style.width = `${answer.clientWidth}px`;
     answer.before(trial);
@@ -1120,10 +1184,32 @@ class Board {
     const parts = caution ? [[`⚠ ${caution}`, null]] : [];
     if (this.masked) return [...parts, [`At ε ${written}: what is left?`, null]];
     if (!exact || !frame) return [...parts, [`At ε ${written}: predictions appear first, then simulated releases.`, null]];
+    const chosen = this.presenting ? this.pair : this.opened;
+    if (chosen) return [...parts, ...this.pairParts(chosen, frame, written)];
     const { recovery, risk } = frame.answer;
     if (risk === null) return [...parts, [recovery, null]];
     parts.push([recovery, "recovery"]);
     return [...parts, [risk, "risk"]];
+  }
+
+  /**
+   * What the column beside the truth keeps, and what a guesser gains from it.
+   *
+   * @param {string} key
+   * @param {Frame} frame
+   * @param {string} written
+   * @returns {[string, string | null][]}
+   */
+  pairParts(key, { cells: { [key]: cell } }, written) {
+    const label = this.columns.find((one) => one.key === key)?.label;
+    if (!cell) return [[`At epsilon ${written}, ${label} cannot run here.`, null]];
+    const keeps = cell.recovery
+      ? `${label} keeps ${cell.texts.recovery} of the structure.`
+      : "there is nothing to recover: all directions keep as much as the exact directions.";
+    return [
+      [`At epsilon ${written}, ${keeps}`, "recovery"],
+      [cell.status.counts ? cell.texts.risk : "No privacy claim that holds limits what a guesser learns.", "risk"],
+    ];
   }
 
   /**
@@ -1193,7 +1279,9 @@ class Board {
       colour: (column) => this.colour(column),
     });
     const notes = titleOf({ payload, frames, epsilon }).slice(1).join(" · ");
-    setText(this.least, [payload.least, notes].filter(Boolean).join(" · "));
+    const least = [payload.least, notes].filter(Boolean).join(" · ");
+    if (this.least.title !== least) this.least.title = least;
+    setText(this.least, this.element.hasAttribute("data-small") ? least.replace(/ \([^)]*\)/g, "") : least);
   }
 
   // -- Methods that show one column beside exact PCA --

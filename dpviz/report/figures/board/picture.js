@@ -9,17 +9,18 @@ import { broken, discs, haloed, make, question, ruled, scaled, sheet, words } fr
 /** @typedef {import("./sheet.js").Scene} Scene */
 
 const STEPS = 12; // Number of colours in a colour ramp.
+const WARNINGS = ["real rows: internal, do not share", "internal, do not share", "do not share", "internal"];
 const LEGIBLE = 110; // Least size in pixels of a plot whose marks are legible.
 
 /** @type {WeakMap<Payload, Map<string, HTMLCanvasElement>>} */
 const behind = new WeakMap(); // A cache of the grey dots of exact PCA, by size and colour.
 
 /**
- * Return where packed points lie in a box, x and y in turn, none outside.
+ * Return where packed points lie in a box, x and y in turn, none nearer to a side than its edge.
  *
- * @type {(packed: string, payload: Pick<Payload, "limits" | "table" | "truth">, width: number, height: number) => Float32Array}
+ * @type {(packed: string, payload: Pick<Payload, "limits" | "table" | "truth">, width: number, height: number, edge?: number) => Float32Array}
  */
-export function places(packed, { limits, table, truth }, width, height) {
+export function places(packed, { limits, table, truth }, width, height, edge = 2) {
   const raw = unpack(packed, Int16Array);
   const [limitX, limitY] = limits.picture;
   const unit = limits.scale / 32767;
@@ -33,8 +34,8 @@ export function places(packed, { limits, table, truth }, width, height) {
   for (let i = 0; i < count; i += 1) {
     const x = (lanes ? raw[i] : raw[2 * i]) * unit;
     const y = lanes ? lanes[i] : raw[2 * i + 1] * unit;
-    out[2 * i] = Math.max(2, Math.min(width - 2, halfX + x * perX));
-    out[2 * i + 1] = Math.max(2, Math.min(height - 2, halfY - y * perY));
+    out[2 * i] = Math.max(edge, Math.min(width - edge, halfX + x * perX));
+    out[2 * i + 1] = Math.max(edge, Math.min(height - edge, halfY - y * perY));
   }
   return out;
 }
@@ -45,10 +46,15 @@ export function places(packed, { limits, table, truth }, width, height) {
  * @type {(canvas: HTMLCanvasElement, scene: Scene) => void}
  */
 export function drawPicture(canvas, scene) {
-  const on = sheet(canvas);
-  if (!on) return;
-  const { pen, width, height } = on;
+  const whole = sheet(canvas);
+  if (!whole) return;
+  const { pen, width } = whole;
   const { payload, column, cell, look, ghost } = scene;
+  const rows = (!column || cell) && !scene.hidden && !scene.publishable;
+  const warned = payload.ribbon && rows ? warning(pen, look, width) : "";
+  // The warning has its own strip below the points.
+  const height = whole.height - (warned ? 22 : 0);
+  const on = { pen, width, height };
   drawCross(on, look.line);
   canvas.setAttribute("aria-label", `Picture of ${payload.table.name}: nothing to be shown here`);
   if (scene.hidden) {
@@ -69,14 +75,31 @@ export function drawPicture(canvas, scene) {
   if (ghost?.same && !scene.redraws) {
     drawRings(pen, places(ghost.cell.picture, ghost.payload, width, height), size, look.faint);
   }
-  const dots = places(now ?? truth, payload, width, height);
+  const marked = payload.labels.marks && width >= LEGIBLE;
+  const dots = places(now ?? truth, payload, width, height, marked ? high(width) / 2 + 1 : 2);
   drawLabelled(pen, scene, dots, size, width);
   if (payload.marked) drawMarked(on, payload.marked, dots, size, look);
   if (scene.line && !scene.redraws) drawStraight(on, payload, scene.line, look.ink);
   const about = column ? `${column.label} at epsilon ${scene.written}` : "exact PCA";
   canvas.setAttribute("aria-label", `Rows of ${payload.table.name} in the space of ${about}`);
-  // The warning is part of the canvas, so that a saved image has it too.
-  if (payload.ribbon) words(pen, look, ["real rows: internal,", "do not share"], width / 2, height - 6, 15);
+  words(pen, look, [warned], width / 2, whole.height - 6, 15);
+}
+
+/**
+ * Return as much of the warning as one line has room for; the whole stands above the columns.
+ *
+ * The warning is part of the canvas, so that a saved image has it too.
+ *
+ * @type {(pen: CanvasRenderingContext2D, look: import("./sheet.js").Look, width: number) => string}
+ */
+function warning(pen, look, width) {
+  pen.font = `15px ${look.font}`;
+  return WARNINGS.find((text) => pen.measureText(text).width <= width - 6) ?? "";
+}
+
+/** @type {(room: number) => number} */
+function high(room) {
+  return Math.round(Math.max(12, Math.min(17, room / 16)));
 }
 
 /** @type {(scene: Scene, width: number) => number} */
@@ -287,7 +310,7 @@ function stamp(pen, kinds, high, font) {
  */
 function drawKinds(pen, kinds, { size, room, font }) {
   const marked = room < LEGIBLE ? [] : kinds.filter(({ mark }) => mark);
-  if (marked.length) stamp(pen, marked, Math.round(Math.max(10, Math.min(17, room / 17))), font);
+  if (marked.length) stamp(pen, marked, high(room), font);
   for (const kind of kinds) {
     if (!marked.includes(kind)) drawDots(pen, kind.points, size, kind.colour, kind.opacity);
   }
@@ -356,7 +379,7 @@ function drawPublished(canvas, { pen, width, height }, scene) {
     if (!column || !cell) said = [look.says("the truth"), look.says("stays here")];
     else if (!cell.status.counts) said = ["no privacy claim holds:", "publish no chart"];
     const lines = broken(pen, look, said, width - 8, scaled(look, 15));
-    words(pen, look, lines, width / 2, height / 2 + 8 * lines.length, scaled(look, 15));
+    if (width >= LEGIBLE) words(pen, look, lines, width / 2, height / 2 + 8 * lines.length, scaled(look, 15));
     canvas.setAttribute("aria-label", said.join(" "));
     return;
   }
@@ -365,7 +388,8 @@ function drawPublished(canvas, { pen, width, height }, scene) {
   const flat = table.k === 1;
   const count = flat ? raw.length : raw.length / 2;
   const [across, up] = published.reach;
-  const said = broken(pen, look, published.said.map((line) => inWords(line, look)), width - 4, scaled(look, 15));
+  const texts = width < LEGIBLE ? [] : published.said.map((line) => inWords(line, look));
+  const said = broken(pen, look, texts, width - 4, scaled(look, 15));
   const foot = said.length * scaled(look, 15) * 1.25;
   const high = height - foot - 4;
   const unit = flat ? (width / 2 - 3) / across : Math.min((width / 2 - 3) / across, (high / 2 - 3) / up);

@@ -61,7 +61,7 @@ export class Strip {
     // The slider below has the same ends as this axis, so its handle is below the epsilon to read.
     const [left, right] = phone ? [11, width - 11] : [SIDES[0], width - SIDES[1]];
     const top = scaled(look, phone ? 30 : 21);
-    const bottom = height - 4;
+    const bottom = height - scaled(look, look.large ? 6 : 4);
     const axis = stepped(payload.epsilons, left, right);
     /** @param {number} share */
     const y = (share) => bottom - Math.max(-0.02, Math.min(1, share)) * (bottom - top);
