@@ -89,7 +89,8 @@ def _run() -> None:
     info = info_of(page.title)
     heading = len(pages[""]) + [*pages].index(info.group)
     here = f'[data-testid="stTopNav"] > :nth-child({heading}) > [data-testid="stTopNavSection"]'
-    st.html(f"<style>{looks.FRAME}{here} {{ {looks.HERE} }}</style>")
+    name = f':root {{ --dp-page: "{page.title}"; }}'  # A phone has no room for the whole menu.
+    st.html(f"<style>{looks.FRAME}{name}{here} {{ {looks.HERE} }}</style>")
     limits.enter()
     st.session_state[state.PAGE] = page.title
     examples.visit(page.title)
