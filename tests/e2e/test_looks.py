@@ -9,10 +9,8 @@ from tests.e2e.harness import Server, open_app, rerun, travel, wait_idle
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
 
 # Find elements wider than the page. Tables and code may be wider, because they scroll.
-_OVERFLOW = """
-() => ['html', '[data-testid="stMain"]'].map(name => document.querySelector(name))
-  .map(e => e.scrollWidth - e.clientWidth)
-"""
+_OVERFLOW = """() => ['html', '[data-testid="stMain"]']
+  .map(name => document.querySelector(name)).map(e => e.scrollWidth - e.clientWidth)"""
 # Find input fields that have no name for a screen reader.
 _NAMELESS = """
 () => [...document.querySelectorAll('input:not([type=file]), textarea, [role=combobox]')]
