@@ -85,7 +85,7 @@ def draw(
             controls.mechanisms()
 
     def explained() -> None:
-        with st.popover("?", width="stretch", help="What am I looking at?"):
+        with st.popover("?", width="stretch", help="What am I looking at?", key="bar.help"):
             parts.newcomers(about)
 
     def epsilon() -> None:

@@ -35,8 +35,6 @@ a:focus-visible, button:focus-visible, summary:focus-visible, [role="tab"]:focus
 }
 /* A command within a sentence is no smaller than the sentence. */
 [data-testid] :is(p, li) code { font-size: max(.875em, 15px) !important; }
-[data-testid="stMain"] :is(p, li) { font-size: max(1em, 15px); }
-[data-testid="stMain"] input { font-size: 15px; }
 /* One scale: question 30, answer and next step 21, heads 19, text 16, 15 the least. */
 h1 { font-size: 30px !important; padding: .2rem 0 .4rem !important; }
 h2 { font-size: 19px !important; }

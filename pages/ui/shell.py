@@ -89,9 +89,10 @@ def _run() -> None:
     info = info_of(page.title)
     heading = len(pages[""]) + [*pages].index(info.group)
     here = f'[data-testid="stTopNav"] > :nth-child({heading}) > [data-testid="stTopNavSection"]'
+    name = f':root {{ --dp-page: "{page.title}"; }}'  # A phone has no room for the whole menu.
     table = state.get("table"), getattr(st.session_state.get("file"), "file_id", "")
     gone = "" if st.session_state.get("shell.table", table) == table else looks.GONE
-    st.html(f"<style>{looks.FRAME}{here} {{ {looks.HERE} }}{gone}</style>")
+    st.html(f"<style>{looks.FRAME}{name}{here} {{ {looks.HERE} }}{gone}</style>")
     limits.enter()
     st.session_state[state.PAGE] = page.title
     examples.visit(page.title)

@@ -47,6 +47,12 @@ _TRACEBACK = "Traceback (most recent call last)"
 
 _NOT_RUNNING = '[data-testid="stApp"][data-test-script-state="notRunning"]'
 
+# Return the smallest font size of any visible text.
+LEAST_TEXT = """part => Math.min(...[...part.querySelectorAll("*")]
+  .filter(one => one.checkVisibility()
+    && [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim()))
+  .map(one => parseFloat(getComputedStyle(one).fontSize)))"""
+
 # One frame lays out new elements and the next frame paints them. Wait for both in one message to
 # the browser, because a message costs more than the check itself.
 _PAINTED = """

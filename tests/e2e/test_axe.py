@@ -127,7 +127,7 @@ _LOST = """() => {
     // within a row that may be swiped, or a box that may be scrolled, nothing is lost
     let swiped = false;
     for (let at = e.parentElement; at && at !== main; at = at.parentElement) {
-      swiped ||= /auto|scroll/.test(getComputedStyle(at).overflowX)
+      swiped ||= !at.closest('.st-key-bar') && /auto|scroll/.test(getComputedStyle(at).overflowX)
         && at.scrollWidth > at.clientWidth;
     }
     const box = e.getBoundingClientRect();

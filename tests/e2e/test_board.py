@@ -10,7 +10,16 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, WebSocket, expect
 
-from tests.e2e.harness import Server, new_page, open_app, problems_of, rerun, wait_idle
+from tests.e2e.harness import (
+    LEAST_TEXT,
+    Server,
+    new_page,
+    open_app,
+    open_popover,
+    problems_of,
+    rerun,
+    wait_idle,
+)
 from tests.e2e.test_journeys import send, working_view
 
 SCREEN = {"width": 1400, "height": 900}
@@ -70,12 +79,6 @@ board => {
   };
   look();
 }
-"""
-# Return the smallest font size of any visible text.
-_LEAST_TEXT = """
-board => Math.min(...[...board.querySelectorAll("*")].filter(one => one.checkVisibility()
-  && [...one.childNodes].some(part => part.nodeType === 3 && part.textContent.trim()))
-  .map(one => parseFloat(getComputedStyle(one).fontSize)))
 """
 _SEEN_PLACES = "() => { cancelAnimationFrame(window.dpvizLooking); return [...window.dpvizSeen]; }"
 _ON_THE_BOARD = """
@@ -334,7 +337,9 @@ def test_a_projectors_first_screen_has_every_row_the_slider_and_the_buttons(
     )
     assert fails == sorted(fails)
     assert True in fails
-    assert page.locator(".dpv").evaluate(_LEAST_TEXT) >= 15
+    assert page.locator(".dpv").evaluate(LEAST_TEXT) >= 15
+    open_popover(page, "Upload")
+    assert page.get_by_test_id("stFileUploader").evaluate(LEAST_TEXT) >= 15
 
 
 @pytest.mark.first

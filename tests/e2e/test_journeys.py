@@ -18,6 +18,7 @@ from dpviz.core.files import app_path
 from dpviz.core.seeding import generator
 from dpviz.releasing.schema import Column, Schema
 from tests.e2e.harness import (
+    LEAST_TEXT,
     Server,
     new_page,
     open_app,
@@ -392,6 +393,7 @@ def test_from_a_hospitals_workbook_to_a_verified_card(
         page.get_by_role("button", name="missing values").click()
     code = page.locator('[class*="st-key-check-code-"]')
     expect(code).to_contain_text("Is -999 a value? The number occurs in 45 cells")
+    assert page.get_by_test_id("stPopoverBody").evaluate(LEAST_TEXT) >= 15
     with rerun(page):
         code.get_by_role("button", name="Treat -999 as missing").click()
     expect(code).to_have_count(0)

@@ -9,15 +9,8 @@ from tests.e2e.harness import Server, open_app, rerun, travel, wait_idle
 CHARTS = '[data-testid="stEChartsChart"], [data-testid="stPlotlyChart"]'
 
 # Find elements wider than the page. Tables and code may be wider, because they scroll.
-_OVERFLOW = """
-() => {
-  const main = document.querySelector('[data-testid="stMain"]');
-  return [
-    document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    main.scrollWidth - main.clientWidth,
-  ];
-}
-"""
+_OVERFLOW = """() => ['html', '[data-testid="stMain"]']
+  .map(name => document.querySelector(name)).map(e => e.scrollWidth - e.clientWidth)"""
 # Find input fields that have no name for a screen reader.
 _NAMELESS = """
 () => [...document.querySelectorAll('input:not([type=file]), textarea, [role=combobox]')]
@@ -26,9 +19,6 @@ _NAMELESS = """
                  || e.getAttribute('aria-labelledby')))
   .map(e => e.outerHTML.slice(0, 200))
 """
-_BACKGROUND = (
-    "() => getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor"
-)
 
 
 # Find texts that are cut off in the row above the page; on a phone, the user swipes this row.
@@ -42,7 +32,7 @@ where => [...document.querySelectorAll(where)]
 
 def brightness(page: Page) -> float:
     """Return the background's brightness between 0, black, and 255, white."""
-    colour = page.evaluate(_BACKGROUND)
+    colour = page.get_by_test_id("stApp").evaluate("app => getComputedStyle(app).backgroundColor")
     parts = [float(part) for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     return sum(parts) / 3
 
@@ -52,9 +42,8 @@ def check_shape(page: Page) -> None:
     assert page.evaluate(_OVERFLOW) == [0, 0]
     width = page.viewport_size["width"] if page.viewport_size else 0
     for panel in page.locator(".dpv canvas[role=img]").filter(visible=True).all():
-        name = panel.get_attribute("aria-label")
-        assert name is not None, "what is drawn is said in words too"
-        assert len(name) > 15
+        name = panel.get_attribute("aria-label") or ""
+        assert len(name) > 15, "what is drawn is said in words too"
     for chart in page.locator(CHARTS).all():
         box = chart.bounding_box()
         assert box is not None
@@ -62,8 +51,7 @@ def check_shape(page: Page) -> None:
         small = bool(chart.evaluate("c => c.closest('[class*=st-key-decide-small]') !== null"))
         assert (80 if small else 200) <= box["width"] <= width
         assert box["height"] >= (60 if small else 150)
-        name = chart.get_attribute("aria-label")
-        assert name is not None
+        name = chart.get_attribute("aria-label") or ""
         assert len(name) > 20, "an accessible name that says what is to be seen"
         assert chart.get_attribute("role") in {"img", "figure"}
 
@@ -77,10 +65,9 @@ def test_light_and_its_controls(page: Page, server: Server) -> None:
     page.evaluate(
         """() => {
           const wide = document.createElement('div');
-          wide.style.width = '3000px';
-          wide.style.height = '9px';
-          const box = document.createElement('input');
-          document.querySelector('[data-testid="stMainBlockContainer"]').append(wide, box);
+          wide.style = 'width: 3000px; height: 9px';
+          const page = document.querySelector('[data-testid="stMainBlockContainer"]');
+          page.append(wide, document.createElement('input'));
         }"""
     )
     assert page.evaluate(_OVERFLOW) != [0, 0]
@@ -94,6 +81,10 @@ def test_turning_the_phone_redraws_the_charts_and_every_kind_of_view_fits(
     page.set_viewport_size({"width": 420, "height": 900})
     open_app(page, f"{server.url}/?v=1&table=iris&trials=5")
     assert page.evaluate(_CUT_WORDS, '[data-testid="stPageLink"] *') == []
+    menu = page.get_by_test_id("stExpandSidebarButton")  # It has the name of the page beside it.
+    assert menu.evaluate("e => getComputedStyle(e, '::after').content") == '"Explore"'
+    menu.click()
+    page.get_by_role("button", name="Collapse sidebar").click()
     with rerun(page):
         page.get_by_text("All charts, with captions and numbers").click()
     check_shape(page)

@@ -156,7 +156,7 @@ export function dpvizPerson(root, data, report, says = inEnglish) {
     const ratio = cloud.clientWidth < 420 ? narrow : 0.55;
     const { pen, width, height } = sized(cloud, ratio);
     const now = setting();
-    pen.font = `${cloud.clientWidth < 420 ? 13 : 15}px system-ui, sans-serif`;
+    pen.font = `15px system-ui, sans-serif`;
     pen.fillStyle = colour("--dp-text");
     if (!now) {
       pen.fillText(says("This mechanism cannot run at this epsilon."), 12, 30);

@@ -182,7 +182,7 @@ function cloudView(place, scene, says) {
     const at = (row) => [width / 2 + unit * dot(row, across), height / 2 - unit * dot(row, up)];
     const small = width < 500;
     pen.textAlign = "center";
-    pen.font = `${small ? 13 : 16}px ${font}`;
+    pen.font = `${small ? 15 : 16}px ${font}`;
     scene.features.forEach((name, place) => {
       const end = [0, 0, 0];
       end[place] = 0.55 * reach;
@@ -204,7 +204,7 @@ function cloudView(place, scene, says) {
     if (widest === 1) {
       pen.globalAlpha = 1;
       pen.fillStyle = ink;
-      pen.font = `600 ${small ? 14 : 18}px ${font}`;
+      pen.font = `600 ${small ? 15 : 18}px ${font}`;
       pen.fillText(says("{share} of the differences are kept", { share: scene.keptText }), width / 2, height - 12);
     }
     for (const [depth, place] of far) {
@@ -216,7 +216,7 @@ function cloudView(place, scene, says) {
       if (place !== last) continue;
       pen.globalAlpha = 1;
       pen.fillStyle = ink;
-      pen.font = `600 ${small ? 14 : 18}px ${font}`;
+      pen.font = `600 ${small ? 15 : 18}px ${font}`;
       pen.fillText(says("her"), Math.min(Math.max(x, 30), width - 30), y - (small ? 11 : 16));
     }
     pen.globalAlpha = 1;
@@ -298,7 +298,7 @@ function facesView(place, scene, says) {
     }
     const words = says("{count} of 100", { count: text });
     pen.fillStyle = ink;
-    pen.font = `${width < 500 ? 14 : 18}px ${font}`;
+    pen.font = `${width < 500 ? 15 : 18}px ${font}`;
     pen.textAlign = "right";
     pen.fillText(says("ringed: {count} of 100 before the release", { count: scene.beforeText }), width - (width < 500 ? 4 : left), height - 14);
     pen.textAlign = "left";
@@ -379,7 +379,7 @@ function leak(scene, says) {
       disc(pen, X(row[0]), Y(row[1]), size * large);
     };
     const name = (text, row, up) => {
-      pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
+      pen.font = `600 ${width < 500 ? 15 : 18}px ${font}`;
       const from = Math.min(X(row[0]) + 16, width - pen.measureText(text).width - 4);
       haloed(pen, { ground, faint: ink }, text, from, Y(row[1]) + up);
     };
@@ -389,7 +389,7 @@ function leak(scene, says) {
     name(hers, scene.rows[last], shown === "mean" ? (width < 500 ? -37 : -54) : 6);
     const words = [says("{count} people", { count: scene.rows.length })];
     pen.fillStyle = ink;
-    pen.font = `${width < 500 ? 14 : 18}px ${font}`;
+    pen.font = `${width < 500 ? 15 : 18}px ${font}`;
     pen.textAlign = "right";
     pen.fillText(words[0], width - pad.right, pad.top + 18);
     pen.textAlign = "left";
@@ -425,7 +425,7 @@ function leak(scene, says) {
         const tilt = dash.length ? 0.8 : 0.52; // This angle keeps the text above the dots.
         pen.textAlign = "right";
         pen.fillStyle = ink;
-        pen.font = `600 ${width < 500 ? 14 : 18}px ${font}`;
+        pen.font = `600 ${width < 500 ? 15 : 18}px ${font}`;
         pen.fillText(text, X(bound * Math.cos(tilt)) - 10, Y(bound * Math.sin(tilt)));
         pen.textAlign = "left";
         words.push(text);
@@ -463,6 +463,10 @@ class Stage {
     this.watcher.observe(this.pic);
     this.listener = (event) => this.onKey(event);
     document.addEventListener("keydown", this.listener);
+    // A canvas keeps the colours in which it was drawn, so a change of theme draws it again.
+    this.stage.addEventListener("transitionend", (event) => {
+      if (event.target === this.stage && !this.moving) this.restore();
+    });
   }
 
   // A busy server reads only the last waiting message, so each message repeats its whole step.
@@ -689,6 +693,7 @@ class Stage {
 
   async restore() {
     this.fit();
+    this.film.replaceChildren();
     for (let stop = 0; stop <= this.made; stop += 1) {
       this.view.at(stop);
       await frame();
