@@ -52,7 +52,9 @@ def test_one_question_one_answer_and_what_is_open_on_one_screen() -> None:
     assert headers(at)[0].startswith("✗ ε ")
     assert "What would help" in said(at)
     assert "Four sentences for the people who decide" not in said(at)
-    change(at, "asked.hand_out", "picture")
+    press(at, "decide.fill")  # A rejected epsilon is never carried to a release.
+    assert at.session_state["release.epsilon"] == "0.703"
+    change(go(at, "decide"), "asked.hand_out", "picture")
     assert headers(at) == ["✗ No"]
     assert {"decide.plan", "decide.room", "decide.fill"} & set(keys(at)) == set()
     press(at, "decide.instead")
@@ -67,9 +69,10 @@ def test_a_map_is_shown_with_others_to_click_and_a_release_is_filled_in() -> Non
     assert f"The map that would be published at ε {least}" in said(at)
     press(at, "decide.map.3")
     assert headers(at)[0] == f"✓ ε {least}"
-    # A release must know how many rows a person has, so Decide's only button asks for this.
-    assert at.button(key="decide.fill").label == "State how many rows a person has …"
     assert f"The map that would be published at ε {least}" not in said(at)
+    # A release must know how many rows a person has, so the next step asks for this in place.
+    change(at, "decide-fill.person", "one")
+    assert at.button(key="decide.fill").label == f"Release at ε {least} …"
     press(at, "decide.fill")
     assert errors(at) == []
     assert at.session_state["release.pictured"]
