@@ -147,7 +147,8 @@ class Chart:
         self.mechanisms = asked_curves.coloured_first(mechanisms)
         self.chosen = choice
         self.settings = current.settings
-        self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
+        values = axes.default_values(choice.axis, rows, axes.FINE)
+        self.values = [x for x in values if asked_curves.shown(self.settings, choice.axis, x)]
         st.html(_LAYERS + looks.names_left_out("curve", now=True))
         with st.container(key="curve", height=HEIGHT, border=False):
             self.layers = [st.empty(), st.empty()]
