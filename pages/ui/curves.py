@@ -88,7 +88,7 @@ def _options(
 
 
 def shown(settings: Settings, axis: str, x: float) -> bool:
-    """Return whether the chart has a value: few epsilons far from the range and from the setting."""
+    """Return whether the chart has a value: no epsilon far from both the range and the setting."""
     low, high = _SPAN
     now = settings.epsilon
     return axis != "epsilon" or min(low, now / 2.1) <= x <= max(high, 2.1 * now)

@@ -45,8 +45,7 @@ def test_one_question_one_answer_and_what_is_open_on_one_screen() -> None:
     assert "then the answer is yes" in said(at)
     assert "Four sentences for the people who decide" in said(at)
     assert "do not share" in said(at)
-    go(at, "claims")
-    go(at, "decide")
+    go(go(at, "claims"), "decide")
     assert held(at, "ceiling", "decide") == 25
     change(at, "asked.ceiling", 2.0)
     assert headers(at)[0].startswith("✗ ε ")
@@ -95,8 +94,7 @@ def test_where_nothing_is_released_the_way_to_a_release_says_so(
     monkeypatch.setenv("DPVIZ_RELEASE", "off")  # This hides Release, as missing OpenDP does.
     at = start("decide", table="iris", hand_out="directions")
     button = at.button(key="decide.fill")
-    assert button.disabled
-    assert button.help == "Releases are switched off on this server."
+    assert (button.disabled, button.help) == (True, "Releases are switched off on this server.")
     monkeypatch.setattr("dpviz.core.platform.in_browser", lambda: True)
     button = at.run().button(key="decide.fill")
     assert button.disabled
