@@ -105,6 +105,7 @@ STEPS = """<style>
 .st-key-release-steps [data-testid="stColumn"] [data-testid="stColumn"] {
   border: 0; padding: 0;
 }
+.st-key-release-price [data-testid="stMetricValue"] { font-size: 21px; }
 .st-key-release-steps > div > [data-testid="stColumn"]:last-child { border-color: currentColor; }
 @media (min-width: 641px) { :has(> [class*="st-key-release-done-"]) { display: none; } }
 </style>"""
