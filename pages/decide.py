@@ -243,14 +243,16 @@ def next_step(decision: decide.Decision, table: Measured) -> None:
             with st.container(key="decide-fill", width="content"):
                 ask_rows(table, "decide-fill", NEXT[decide.UNIT])
             return
-        if decision.room is None and not left:
+        loose = decision.prospect.without_noise < decision.answers.recovery
+        if decision.room is None and not left and not loose:
             if any(one.startswith("Components alone") for one in decision.helps):
                 instead("directions", "components alone")
             else:
                 st.markdown("**Keep less structure, or accept a higher risk.**")
             return
+        release = f"Release at ε {numeral(decision.release.epsilon, 3)} …"
         st.button(
-            NEXT[left[0]] if left else f"Release at ε {numeral(decision.release.epsilon, 3)} …",
+            NEXT[left[0]] if left else release if decision.room else "State other limits …",
             key="decide.fill",
             type="primary",
             on_click=lambda: fill_release(decision),
