@@ -47,9 +47,10 @@ CEILINGS = (2.0, 3.0, 5.0, 10.0, 25.0)
 STILL = {"displayModeBar": False, "staticPlot": True}
 NEXT = {
     decide.LIMITS: "State the limits …",
-    decide.UNIT: "State how many rows a person has …",
+    decide.CENTRE: "State typical values …",
+    decide.UNIT: "State rows of a person …",
 }
-"""Button texts for the first undecided point; Release has a field for each point."""
+"""Texts of the action on the first undecided point; Release has fields for all but the unit."""
 STYLE = """<style>
 .st-key-decide-question p { font-size: 19px; }
 .st-key-decide-question { row-gap: .4rem; column-gap: .4rem; }
@@ -61,13 +62,25 @@ STYLE = """<style>
   background: color-mix(in srgb, #b8001d 12%, transparent); }
 [class*="st-key-decide-answer-"] h2 { font-size: 46px !important; line-height: 1; padding: 0; }
 [class*="st-key-decide-answer-"] p { font-size: 19px; }
-.st-key-decide-fill p { font-size: 21px; } .st-key-decide-instead p { font-size: 21px; }
+.st-key-decide-fill p, .st-key-decide-instead p { font-size: 21px; }
+.st-key-decide-open { row-gap: .4rem; padding: 11px 15px; }
+.st-key-decide-why h3, .st-key-decide-print h3 { padding: 6px 0; }
+.st-key-decide-open [data-testid="stHorizontalBlock"] { column-gap: .4rem; }
+[class*="st-key-decide-map-"] { min-width: 0; }
+.st-key-decide-maps { column-gap: .4rem; flex-wrap: nowrap; }
+[class*="st-key-decide-small-"] { margin-bottom: -56px; pointer-events: none; }
 [class*="st-key-decide-map-"] [data-testid="stPlotlyChart"] { zoom: .6; } /* 150 px at least */
 .st-key-decide-room .annotation:not([data-index="0"]) text { fill: currentColor !important; }
 .st-key-decide-open { border-color: #b98900 !important; }
-@media (min-width: 701px) { .st-key-decide-short { display: none; } }
+@media (min-width: 701px) { :has(> .st-key-decide-short) { display: none; } }
 @media (max-width: 700px) {
   .st-key-decide-question p { font-size: 17px; }
+  /* the map stands directly below the answer */
+  .st-key-decide-sides [data-testid="stColumn"],
+  .st-key-decide-sides [data-testid="stColumn"] > [data-testid="stVerticalBlock"] {
+    display: contents; }
+  .st-key-decide-sides :has(> [class*="st-key-decide-answer-"]) { order: -2; }
+  .st-key-decide-sides :has(> .st-key-decide-print) { order: -1; }
   /* the answer and what can be done with it stay in sight */
   .st-key-decide-bar { position: fixed; inset: auto 0 0; z-index: 90; width: 100% !important;
     padding: 8px 16px; background: light-dark(#fff, #030508); border-top: 1px solid #8a93a066;
@@ -97,6 +110,14 @@ def inline(name: str, options: Sequence[Any], words: Any, width: int) -> None:
     )
 
 
+def ask_rows(table: Measured, place: str = "decide", step: str = "") -> None:
+    """Ask how many rows a person has, in the sentence or as the next step."""
+    if state.get("table") == state.UPLOAD:
+        check.ask_person(place if step else "check", step)
+    else:
+        unit.ask(place, table.columns, step=step)
+
+
 def ask(table: Measured | None) -> None:
     """Draw the question as one sentence with choices in it."""
 
@@ -110,10 +131,7 @@ def ask(table: Measured | None) -> None:
         if table is not None:
             say(f"of **{plain(table.name)}** ({table.n:,} × {table.d});")
             if state.get("source", VIEW) == "table":
-                if state.get("table") == state.UPLOAD:
-                    check.ask_person()
-                else:
-                    unit.ask("decide", table.columns)
+                ask_rows(table)
         say("At least")
         shares = params_of(Answers)["survive"].choices
         inline("survive", list(shares), shares.__getitem__, 110)
@@ -186,7 +204,8 @@ def prospect(table: Measured, settings: Settings, answers: Answers) -> Prospect 
 
 def fill_release(decision: decide.Decision) -> None:
     """Fill the form of Release with the decision, and open that page."""
-    options = decision.release
+    # If the answer is no, its epsilon exceeds the acceptable risk, so do not carry that epsilon.
+    options = decision.release if decision.room else decision.prospect.at(decision.most)
     for name in ("rows", "row_bound", "center", "scale"):
         st.session_state[f"release.{name}"] = getattr(options, name)
     for name, value in (
@@ -198,23 +217,42 @@ def fill_release(decision: decide.Decision) -> None:
     st.session_state["decide.release"] = True
 
 
-def next_step(decision: decide.Decision) -> None:
+def instead(what: str, words: str) -> None:
+    """Draw the button that publishes something else."""
+    st.button(
+        f"Publish {words} instead", key="decide.instead", type="primary",
+        on_click=state.on_change(lambda: state.put("hand_out", what, VIEW)),
+    )  # fmt: skip
+
+
+def next_step(decision: decide.Decision, table: Measured) -> None:
     """Draw the next step as one button; on a phone it stays visible with the answer."""
     off = NO_LEDGER if in_browser() else shell.no_releases()
+    left = [name for name in decision.open if name in NEXT]
+    if unit.answered():  # The answer may be that this is not known.
+        left = [name for name in left if name != decide.UNIT]
     with st.container(
         horizontal=True, vertical_alignment="center", width="content", key="decide-bar"
     ):
         with st.container(key="decide-short"):
             st.markdown(f"**{plain(short(decision))}**")
         if decision.answers.shows_rows:
-            st.button(
-                "Publish a map of counts instead", key="decide.instead", type="primary",
-                on_click=state.on_change(lambda: state.put("hand_out", "map", VIEW)),
-            )  # fmt: skip
+            instead("map", "a map of counts")
+            return
+        if left == [decide.UNIT]:
+            with st.container(key="decide-fill", width="content"):
+                ask_rows(table, "decide-fill", NEXT[decide.UNIT])
+            return
+        loose = decision.prospect.without_noise < decision.answers.recovery
+        if decision.room is None and not left and not loose:
+            if any(one.startswith("Components alone") for one in decision.helps):
+                instead("directions", "components alone")
+            else:
+                st.markdown("**Keep less structure, or accept a higher risk.**")
             return
         release = f"Release at ε {numeral(decision.release.epsilon, 3)} …"
         st.button(
-            next((NEXT[name] for name in decision.open if name in NEXT), release),
+            NEXT[left[0]] if left else release if decision.room else "State other limits …",
             key="decide.fill",
             type="primary",
             on_click=lambda: fill_release(decision),
@@ -239,21 +277,22 @@ def say(decision: decide.Decision) -> None:
         st.markdown(f"**{plain(decision.headline)}** {plain(decision.both_sides)}")
     if decision.answers.shows_rows:
         return
-    parts.plot(
-        decision.figure(),
-        key="decide.room",
-        config=STILL,
-        alt="Structure kept, and how far an attacker's suspicion may rise, at each epsilon, with "
-        "the range of allowed epsilons",
-    )
-    if decision.helps:
-        st.subheader("What would help", anchor=False)
-        st.markdown("\n".join(f"- {plain(one)}" for one in decision.helps))
-    if decision.board:
-        st.subheader("Four sentences for the people who decide", anchor=False)
-        lines = (f"{at}. {one}" for at, one in enumerate(decision.board, 1))
-        copyable("\n".join(lines), prose=True)
-        st.caption(f"{decide.INTERNAL}.")
+    with st.container(gap="xsmall", key="decide-why"):
+        parts.plot(
+            decision.figure(),
+            key="decide.room",
+            config=STILL,
+            alt="Structure kept, and how far an attacker's suspicion may rise, at each epsilon, "
+            "with the range of allowed epsilons",
+        )
+        if decision.helps:
+            st.subheader("What would help", anchor=False)
+            st.markdown("\n".join(f"- {plain(one)}" for one in decision.helps))
+        if decision.board:
+            st.subheader("Four sentences for the people who decide", anchor=False)
+            lines = (f"{at}. {one}" for at, one in enumerate(decision.board, 1))
+            copyable("\n".join(lines), prose=True)
+            st.caption(f"{decide.INTERNAL}.")
 
 
 def show_map(decision: decide.Decision) -> None:
@@ -279,7 +318,7 @@ def show_map(decision: decide.Decision) -> None:
 
     with st.container(horizontal=True, key="decide-maps"):
         for place, (epsilon, small) in enumerate(maps):
-            with st.container(width=92, gap="small", key=f"decide-map-{place}"):
+            with st.container(width="stretch", gap="xsmall", key=f"decide-map-{place}"):
                 if small is not None:
                     parts.plot(
                         map_figure(small, small=True),
@@ -300,17 +339,25 @@ def show_map(decision: decide.Decision) -> None:
         st.caption(f"Simulated. No point of the map is a person. {plain(picture_words(picture))}")
 
 
-def beside(decision: decide.Decision) -> None:
+def beside(decision: decide.Decision, table: Measured) -> None:
     """Draw the undecided points, their one button, and the map that would be printed."""
     with st.container(border=True, key="decide-open"):
         count = len(decision.to_do)
-        words = {0: "Nothing is left to do.", 1: "One thing is left to do."}.get(
+        none = (
+            "Nothing is left to do." if decision.room else "No fact is missing: change your goals."
+        )
+        words = {0: none, 1: "One thing is left to do."}.get(
             count, f"{count} things are left to do."
         )
         st.markdown(f"**{words}** {plain(' '.join(decision.to_do))}")
-        next_step(decision)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            next_step(decision, table)
+            parts.download(
+                "Download the plan to print", decision.html, "dpviz-plan.html", "decide.plan"
+            )
     if decision.prospect.options.picture:
-        show_map(decision)
+        with st.container(gap="xsmall", key="decide-print"):
+            show_map(decision)
     else:
         sentence, use = decision.loadings
         if use:
@@ -326,7 +373,6 @@ def beside(decision: decide.Decision) -> None:
                 "Bars: the range of each loading in 95 % of releases. Hollow bar: the loading may "
                 "be 0."
             )
-    parts.download("Download the plan to print", decision.html, "dpviz-plan.html", "decide.plan")
 
 
 def draw(answers: Answers) -> None:
@@ -338,13 +384,14 @@ def draw(answers: Answers) -> None:
     decision = outlook = None
     with place, guard():
         outlook = None if table is None else prospect(table, settings, answers)
-        if outlook is not None:
+        if outlook is not None and table is not None:
             decision = decide.answer(outlook, answers, settings)
-            left, right = st.columns([7, 5], gap="medium")
+            with st.container(key="decide-sides"):
+                left, right = st.columns([7, 5], gap="medium")
             with left:
                 say(decision)
             with right:
-                (next_step if answers.shows_rows else beside)(decision)
+                (next_step if answers.shows_rows else beside)(decision, table)
     late = experts(decision)
     if outlook is None or table is None or answers.shows_rows:
         return

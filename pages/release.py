@@ -15,17 +15,19 @@ PAGE = {
 }
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.ui import shell
 
 current = shell.through_entry()
 
 from contextlib import suppress
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from dpviz.core.errors import DpvizError
 from dpviz.core.params import format_number, params_of
 from dpviz.core.platform import NO_LEDGER, in_browser
+from dpviz.core.problem import protects
 from dpviz.datasets import Table
 from dpviz.lessons import receipt
 from dpviz.releasing.ledger import Ledger
@@ -38,36 +40,22 @@ from pages.ui.guard import guard, say_error
 from pages.ui.texts import plain
 
 PARAMS = params_of(ReleaseOptions)
+KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def field(name: str, *, begins: str = "", such_as: str | None = None) -> str:
     """Draw a text field from its declaration; keep the text that another page wrote there."""
     param, key = PARAMS[name], f"release.{name}"
     st.session_state.setdefault(key, begins)
-    return str(
-        st.text_input(
-            param.label,
-            key=key,
-            help=param.help,
-            placeholder=such_as,
-            persist_state="session",
-        )
-    )
+    return str(st.text_input(param.label, key=key, help=param.help, placeholder=such_as, **KEPT))
 
 
 def picked(name: str) -> str:
     """Draw a choice from its declaration."""
-    param = PARAMS[name]
-    return str(
-        st.selectbox(
-            param.label,
-            list(param.choices),
-            format_func=lambda key: param.choices[key],
-            key=f"release.{name}",
-            help=param.help,
-            persist_state="session",
-        )
-    )
+    param, key = PARAMS[name], f"release.{name}"
+    words, options = param.choices.__getitem__, list(param.choices)
+    now = st.selectbox(param.label, options, format_func=words, key=key, help=param.help, **KEPT)
+    return str(now)
 
 
 def known_before() -> dict[str, str]:
@@ -102,13 +90,12 @@ def published() -> dict[str, str]:
         texts["by"] = field("by", such_as="a name or an office")
     label = schema_editor.label()
     note = f", coloured by {plain(label)}" if label else ""
-    with_picture = st.toggle(
-        f"Also publish a map{note}",
-        key="release.pictured",
-        persist_state="session",
-        help="A map of the rows that anybody may see: noisy counts of people in cells along the "
-        "components. The same epsilon covers the map.",
+    about = (
+        "A map of the rows that anybody may see: noisy counts of people in cells along the "
+        "components. The same epsilon covers the map."
     )
+    words = f"Also publish a map{note}"
+    with_picture = st.toggle(words, key="release.pictured", help=about, **KEPT)
     texts["picture"] = field("picture", begins=format_number(SHARE)) if with_picture else "0"
     return texts
 
@@ -118,8 +105,19 @@ STEPS = """<style>
 .st-key-release-steps [data-testid="stColumn"] [data-testid="stColumn"] {
   border: 0; padding: 0;
 }
+.st-key-release-price [data-testid="stMetricValue"] { font-size: 21px; }
 .st-key-release-steps > div > [data-testid="stColumn"]:last-child { border-color: currentColor; }
+@media (min-width: 641px) { :has(> [class*="st-key-release-done-"]) { display: none; } }
 </style>"""
+
+
+def fold(place: DeltaGenerator, step: str, words: str) -> None:
+    """Fold a finished step on a phone to one line of result, which opens it again."""
+    with place.container(horizontal=True, key=f"release-done-{step}"):
+        st.markdown(f"✓ {words}", width="content")
+        if not st.toggle("Change", key=f"release.open.{step}", **KEPT):
+            hidden = f".st-key-release-{step} {{ display: none !important; }}"
+            st.html(f"<style>@media (max-width: 640px) {{ {hidden} }}</style>")
 
 
 def will_say(texts: dict[str, str]) -> None:
@@ -193,13 +191,22 @@ def page() -> None:
         return
     st.html(STEPS)
     with st.container(key="release.steps"):
-        first, second, third = st.columns([1, 1, 1.12], gap="medium")
+        first, second, third = st.columns([1.2, 1, 1.12], gap="medium")
     with first:
         st.header("1. What did you know before anyone saw the data?", anchor=False)
-        schema_editor.draw(table)
-        texts = known_before()
+        known = st.empty()
+        with st.container(key="release-known"):
+            schema_editor.draw(table)
+            texts = known_before()
+        with suppress(DpvizError):
+            words = f"{len(schema_editor.declared().used)} columns"
+            if texts["rows"] != "bound" or PARAMS["row_bound"].parse(texts["row_bound"]):
+                fold(known, "known", f"{words}; this {protects(state.get('rows_a_person'))}.")
     with second:
         st.header("2. What does it cost?", anchor=False)
+        paid = st.empty()
+        price = st.container(key="release-price")
+    with price:
         texts |= costs()
         st.html(receipt.risk_html(texts))
     with third:
@@ -208,11 +215,13 @@ def page() -> None:
         will_say(texts)
         order = wanted(table, texts)
         spending.carry_out(order)  # The ledger then shows the remaining budget.
-    with second:
+    with price:
         name = spending.ledger()
     if name is not None:
         with third:
             spending.confirmed(order, name)
+        if spending.PENDING in st.session_state:
+            fold(paid, "price", f"ε {plain(texts['epsilon'])}, δ {plain(texts['delta'])}")
         spending.releases(name)
     with st.expander("Privacy loss of several releases together", icon=":material/repeat:"):
         repeating(st.session_state["release.epsilon"], st.session_state["release.delta"])

@@ -12,7 +12,7 @@ PAGE = {
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -88,29 +88,22 @@ def choices(*, picture: bool) -> Choices:
             st, "Compare with a second table", ["", *builtin_tables()], "tradeoffs.other",
             lambda key: builtin_tables()[key].label if key else "none",
         )  # fmt: skip
-        log_x = st.toggle(
-            "Logarithmic axis",
-            value=axis in LOGARITHMIC,
-            key=f"tradeoffs.log_x.{axis}",
-            persist_state="session",
-        )
-        log_y = st.toggle("Logarithmic measure", key="tradeoffs.log_y", persist_state="session")
-        draws = st.toggle(
-            "Single releases",
-            key="tradeoffs.draws",
-            persist_state="session",
+        toggle = partial(st.toggle, persist_state="session")
+        key, is_log = f"tradeoffs.log_x.{axis}", axis in LOGARITHMIC
+        log_x = toggle("Logarithmic axis", value=is_log, key=key)
+        log_y = toggle("Logarithmic measure", key="tradeoffs.log_y")
+        draws = toggle(
+            "Single releases", key="tradeoffs.draws",
             help=f"Show the first {curves.SINGLE_DRAWS} simulated releases as thin lines. Each "
             "thin line uses the same random numbers along the axis.",
-        )
+        )  # fmt: skip
         controls.setting("post", place="tradeoffs.")
-        theory = st.toggle(
-            "Theory and predictions",
-            key="tradeoffs.theory",
-            persist_state="session",
+        theory = toggle(
+            "Theory and predictions", key="tradeoffs.theory",
             help="Show predicted curves, the values of a random subspace and of exact PCA, and the "
             "epsilon from which components appear. For distances, also show the Davis-Kahan bound "
             "and orders of growth.",
-        )
+        )  # fmt: skip
     return Choices(axis, metric, other, log_x, log_y, draws, theory)
 
 
@@ -143,11 +136,10 @@ class Chart:
     def __init__(
         self, rows: BoundedTable, mechanisms: Sequence[Mechanism], choice: Choices
     ) -> None:
-        self.rows = rows
+        self.rows, self.chosen, self.settings = rows, choice, current.settings
         self.mechanisms = asked_curves.coloured_first(mechanisms)
-        self.chosen = choice
-        self.settings = current.settings
-        self.values = axes.default_values(self.chosen.axis, rows, axes.FINE)
+        values = axes.default_values(choice.axis, rows, axes.FINE)
+        self.values = [x for x in values if asked_curves.shown(self.settings, choice.axis, x)]
         st.html(_LAYERS + looks.names_left_out("curve", now=True))
         with st.container(key="curve", height=HEIGHT, border=False):
             self.layers = [st.empty(), st.empty()]
@@ -213,13 +205,10 @@ class Chart:
         figure, text = self.figure(points, bands, second), self.caption(bands)
         with self.place:
             parts.plot(
-                figure,
-                key="tradeoffs",
-                height="stretch",
-                on_select=clicked,
+                figure, key="tradeoffs", height="stretch", on_select=clicked,
                 selection_mode="points",
                 alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}. {text}",
-            )
+            )  # fmt: skip
         with self.words.container():
             open_there = "" if self.chosen.axis == "n" else " Click a point to open it in Explore."
             st.caption(f"{text}{open_there}")
@@ -245,11 +234,10 @@ class Chart:
         bands = curves.band_table(points, self.chosen.metric)
         with layer:
             parts.plot(
-                self.figure(points, bands, None),
-                key=f"tradeoffs.stage.{self._stages}",
+                self.figure(points, bands, None), key=f"tradeoffs.stage.{self._stages}",
                 height="stretch",
                 alt=f"{METRICS[self.chosen.metric].label} along {self.chosen.axis}, so far",
-            )
+            )  # fmt: skip
         with self.words:
             st.caption(
                 self.caption(bands)

@@ -140,6 +140,7 @@ def _risk(values: Mapping[str, Any]) -> str:
         return ""
     after = posterior_bound(PRIOR, values["epsilon"])
     hardly = " <b>Hardly protection.</b>" if after >= HARDLY else ""
-    words = suspicion_words({"before": PRIOR, "after": after})
+    # Use one decimal below 10 and above 99, as the page Decide does.
+    words = suspicion_words({"before": PRIOR, "after": after}, int(after < 0.1 or after > 0.99))
     # This form is about one release alone; it knows no earlier releases of the ledger.
     return f"<p>{escape(f'By this release alone: {words[0].lower()}{words[1:]}')}{hardly}</p>"

@@ -328,11 +328,13 @@ def _words(raw: RawTable, checks: tuple[ColumnCheck, ...], now: dict[str, str]) 
     st.button("Show the label's words", key="check.words.show", on_click=state.on_change(confirmed))
 
 
-def ask_person(*, quiet: bool = False) -> None:
+def ask_person(place: str = "check", step: str = "", *, quiet: bool = False) -> None:
     """Ask how many rows one person in an upload has, and suggest the person column.
 
     Parameters
     ----------
+    place, step : str
+        As in `unit.ask`.
     quiet : bool
         Whether to hide facts that depend on the rows.
     """
@@ -343,7 +345,7 @@ def ask_person(*, quiet: bool = False) -> None:
         hint = (
             f"'{likely.name}' may identify the person: up to {likely.repeats} rows share one value."
         )
-    unit.ask("check", [check.name for check in checks], likely.name if likely else "", hint)
+    unit.ask(place, [one.name for one in checks], likely.name if likely else "", hint, step)
 
 
 def _codes(raw: RawTable, checks: tuple[ColumnCheck, ...]) -> None:

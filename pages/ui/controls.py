@@ -248,16 +248,21 @@ def _log_number(param: Param) -> None:
     options: list[float | None] = list(_steps(*param.slider, _FINE if fine else _COARSE))
     if param.optional:
         options = [None, *options]
+    now = state.get(name)
+    nearest = _nearest_option(options, now)
+    # The handle shows the exact value, also between two steps.
+    words = {one: "auto" if one is None else format_number(one) for one in options}
+    words[nearest] = "auto" if now is None else format_number(now)
     wide, narrow = st.columns([3, 1.3], vertical_alignment="bottom")
     with wide:
         control(
             st.select_slider,
             param.label,
             f"view.{name}.slider",
-            _nearest_option(options, state.get(name)),
+            nearest,
             lambda value: state.put(name, value),
             options=options,
-            format_func=lambda option: "auto" if option is None else format_number(option),
+            format_func=words.__getitem__,
             help=param.help,
         )
     with narrow:

@@ -32,6 +32,8 @@ from pages.ui.loading import Current
 _ALONG: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 1.0}, "delta": {"delta": None}, "k": {"k": 1},
 }  # fmt: skip
+_SPAN = (0.046, 10.0)
+"""Epsilons that a chart shows; outside, all lines are flat."""
 FIRST = next(iter(METRICS))
 """The measure shown first; shipped curves have only this measure, so request it alone."""
 
@@ -85,6 +87,13 @@ def _options(
     return options | {"metrics": measures}
 
 
+def shown(settings: Settings, axis: str, x: float) -> bool:
+    """Return whether the chart has a value: no epsilon far from both the range and the setting."""
+    low, high = _SPAN
+    now = settings.epsilon
+    return axis != "epsilon" or min(low, now / 2.1) <= x <= max(high, 2.1 * now)
+
+
 def whole(about: Current, mechanisms: Sequence[Mechanism], axis: str, metric: str) -> bool:
     """Return whether every curve is known, so that nothing needs simulation."""
     queries = [_options(about.settings, one, axis, axes.FINE, metric) for one in mechanisms]
@@ -108,6 +117,10 @@ def drawn(
     # A progress line has a button, and each button needs a unique text.
     words = f"Simulating releases of {about.settings.table}"
     at = cache(axes.rows_at)
+
+    def kept(part: Curve) -> list[CurvePoint]:
+        return [point for point in part.points if shown(about.settings, axis, point.x)]
+
     with st.container():
         for one in mechanisms:
             options = _options(about.settings, one, axis, count, metric)
@@ -117,14 +130,14 @@ def drawn(
                     curve,
                     options,
                     about,
-                    draw=lambda part: show([*points, *part.points]),
+                    draw=lambda part: show([*points, *kept(part)]),
                     saying=f"{words}: {one.label}",
                     aside={"draw": InTime(about.settings.trials), "at": at},
                     ships=_CURVES if options["metrics"] == (FIRST,) else None,
                 )
             except limits.NotHere as error:
                 skipped.append((one.text, str(error).removesuffix(".")))
-            points.extend(answer.points)
+            points.extend(kept(answer))
             show(points)
             if answer.skipped is not None:
                 skipped.append((one.text, answer.skipped))
@@ -144,7 +157,8 @@ def predicted(
     at = cache(axes.rows_at)
 
     def table(more: Line = Line()) -> pd.DataFrame:  # noqa: B008, it is frozen
-        return pd.DataFrame([*rows, *more.rows], columns=list(PREDICTION_COLUMNS))
+        kept = [row for row in (*rows, *more.rows) if shown(about.settings, axis, row[1])]
+        return pd.DataFrame(kept, columns=list(PREDICTION_COLUMNS))
 
     with st.container():
         for one in mechanisms:
@@ -169,7 +183,7 @@ def marks(about: Current, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
     settings = replace(about.settings, epsilon=1.0, mechanisms=(), trials=1)
     few = len(mechanisms) <= FEW
     with st.container():
-        return pd.concat(
+        found = pd.concat(
             ask(
                 marks_of,
                 {"settings": settings, "mechanisms": (one,)},
@@ -180,6 +194,7 @@ def marks(about: Current, mechanisms: Sequence[Mechanism]) -> pd.DataFrame:
             for one in mechanisms
             if few or colour_of(one) != GREY
         )
+    return found[[shown(about.settings, "epsilon", x) for x in found["epsilon"]]]
 
 
 def judged(mechanisms: Sequence[Mechanism], problem: Problem, budget: Budget) -> list[Panel]:

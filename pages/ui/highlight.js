@@ -1,10 +1,12 @@
 // Highlights one mechanism in every panel while the pointer is on it in any panel of a chart. All
-// others fade. If the layout's meta has an opacity ("band"), the mechanism's range is filled.
+// others fade, and the mechanism's line is twice as thick. If the layout's meta has an opacity
+// ("band"), the mechanism's range is filled.
 //
 // The layout's meta states how to identify the elements of a chart: "group" by a trace's legend
 // group, "point" by the first datum of each point. The server gets no message and nothing is drawn
 // again: Plotly stores a shape's data on its element, and only the style changes.
 const FAINT = "0.12";
+const REACH = 14; // A pointer this many pixels from a line is on the line.
 const CHART = ".js-plotly-plot";
 const NAME = "name:"; // The name of a note beside a line is "name:" and the line's group.
 
@@ -36,6 +38,28 @@ function nameOf(chart, node) {
   return name.startsWith(NAME) ? name.slice(NAME.length) : null;
 }
 
+// Returns the mechanism of the line nearest to the pointer, also between two points of the line.
+function nearest(chart, { clientX, clientY }) {
+  let found = null;
+  let least = REACH;
+  parts(chart, (node, key) => {
+    if (traceOf(node)?.fill === "toself") return;
+    for (const path of node.querySelectorAll("path.js-line")) {
+      const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(path.getScreenCTM().inverse());
+      const corners = path.getAttribute("d")?.match(/-?[\d.]+/g)?.map(Number) ?? [];
+      for (let at = 0; at + 3 < corners.length; at += 2) {
+        const [x0, y0, x1, y1] = corners.slice(at, at + 4);
+        const [dx, dy] = [x1 - x0, y1 - y0];
+        const along = ((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy || 1);
+        const part = Math.min(1, Math.max(0, along));
+        const apart = Math.hypot(x - x0 - part * dx, y - y0 - part * dy);
+        if (apart < least) [found, least] = [key, apart];
+      }
+    }
+  });
+  return found;
+}
+
 function show(chart, wanted) {
   if (chart.dpvizShown === wanted) return;
   chart.dpvizShown = wanted;
@@ -43,6 +67,10 @@ function show(chart, wanted) {
     node.dpvizOpacity ??= node.style.opacity;
     node.style.opacity = wanted === null || key === wanted ? node.dpvizOpacity : FAINT;
     if (wanted === null) delete node.dpvizOpacity;
+    for (const line of node.querySelectorAll("path.js-line")) {
+      line.dpvizWidth ??= line.style.strokeWidth;
+      line.style.strokeWidth = key === wanted ? `calc(2 * ${line.dpvizWidth})` : line.dpvizWidth;
+    }
     // Fill only the range around the line that is under the pointer.
     const { band } = chart.layout.meta;
     const range = band && traceOf(node)?.fill === "toself" && node.querySelector(".js-fill");
@@ -53,12 +81,17 @@ function show(chart, wanted) {
 function follow(chart) {
   if (chart.dpvizFollowed || !chart.on || !chart.layout?.meta?.highlight) return;
   chart.dpvizFollowed = true;
-  const grouped = chart.layout.meta.highlight === "group";
-  chart.on("plotly_hover", ({ points: [point] }) => {
-    const key = grouped ? point.fullData.legendgroup : point.customdata?.[0];
-    if (key) show(chart, key);
-  });
-  chart.on("plotly_unhover", () => show(chart, null));
+  if (chart.layout.meta.highlight === "group") {
+    chart.addEventListener("mousemove", (event) => {
+      if (!event.target.closest(".annotation, .legend")) show(chart, nearest(chart, event));
+    });
+    chart.addEventListener("mouseleave", () => show(chart, null));
+  } else {
+    chart.on("plotly_hover", ({ points: [point] }) => {
+      if (point.customdata?.[0]) show(chart, point.customdata[0]);
+    });
+    chart.on("plotly_unhover", () => show(chart, null));
+  }
   // A pointer on a name or a legend entry highlights the matching line as well.
   chart.addEventListener("mouseover", ({ target }) => {
     const name = target.closest(".annotation");

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pandas as pd
 import streamlit as st
@@ -126,13 +126,9 @@ def draw(table: Table | BinaryIO) -> None:
         if "schema.problem" in st.session_state:
             say_error(st.session_state["schema.problem"])
         st.radio(
-            "The ranges in the schema were",
-            list(ORIGINS),
-            index=None,
-            format_func=ORIGINS.__getitem__,
-            key="schema.origin",
-            persist_state="session",
-        )
+            "The ranges in the schema were", list(ORIGINS), index=None, key="schema.origin",
+            format_func=ORIGINS.__getitem__, persist_state="session",
+        )  # fmt: skip
 
 
 def declared() -> Schema:
@@ -251,36 +247,21 @@ def _key() -> str:
 
 def _reading() -> None:
     """Draw the options of the format of the file."""
-    delimiter, decimal, thousands, encoding, skip, header = st.columns(
-        [2, 2, 2, 2, 2, 3], vertical_alignment="bottom"
-    )
-    for column, name, label, words in (
-        (delimiter, "delimiter", "Separator of cells", DELIMITERS),
-        (decimal, "decimal", "Decimal mark", DECIMALS),
-        (thousands, "thousands", "Separator of thousands", THOUSANDS),
-        (encoding, "encoding", "Encoding", dict(zip(ENCODINGS, ENCODINGS, strict=True))),
-    ):
-        column.selectbox(
-            label,
-            list(words),
-            format_func=words.__getitem__,
-            key=f"schema.{name}",
-            persist_state="session",
-        )
-    skip.number_input(
-        "Lines above",
-        0,
-        MOST_SKIPPED,
-        key="schema.skip",
-        persist_state="session",
-        help="Number of lines to skip above the header row, or above the first row.",
-    )
-    header.toggle(
-        "Header row",
-        key="schema.header",
-        persist_state="session",
-        help="If the file has no header row, list every column below, in order.",
-    )
+    how: dict[str, Any] = {"persist_state": "session", "width": 165}
+    # A row holds as many fields as have space for their labels.
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for name, label, words in (
+            ("delimiter", "Separator of cells", DELIMITERS),
+            ("decimal", "Decimal mark", DECIMALS),
+            ("thousands", "Separator of thousands", THOUSANDS),
+            ("encoding", "Encoding", dict(zip(ENCODINGS, ENCODINGS, strict=True))),
+        ):
+            key = f"schema.{name}"
+            st.selectbox(label, list(words), format_func=words.__getitem__, key=key, **how)
+        above = "Number of lines to skip above the header row, or above the first row."
+        st.number_input("Lines above", 0, MOST_SKIPPED, key="schema.skip", help=above, **how)
+        below = "If the file has no header row, list every column below, in order."
+        st.toggle("Header row", key="schema.header", help=below, **how)
 
 
 def _workbook(text: SheetText) -> None:
@@ -310,13 +291,21 @@ def _untick(frame: pd.DataFrame, person: str | None) -> None:
 
 
 def _columns() -> None:
-    """Draw the list of the table's columns."""
+    """Draw the list of the table's columns, with rarely used options on request."""
+
+    def wider() -> None:
+        st.session_state["schema.base"] = st.session_state["schema.now"]
+        st.session_state["schema.version"] += 1
+
+    words = "Codes, logarithms, answers in order, decimal marks"
+    more = st.toggle(words, key="schema.more", persist_state="session", on_change=wider)
     number = st.column_config.NumberColumn
     st.session_state["schema.now"] = st.data_editor(
         st.session_state["schema.base"],
         key=_key(),
         num_rows="dynamic",
         hide_index=True,
+        column_order=list(_KINDS) if more else list(_KINDS)[:5],
         height=min(_HEIGHT, 35 * (len(st.session_state["schema.base"]) + 2) + 3),
         placeholder=" ",
         alt="Columns with use, bounds, typical value and codes for missing values",
@@ -359,22 +348,16 @@ def _labels() -> None:
         st.session_state["schema.label"] = ""
     left, right = st.columns([1, 2])
     left.selectbox(
-        "Which column colours the chart?",
-        ["", *free],
-        format_func=lambda name: name or "none",
-        key="schema.label",
-        persist_state="session",
+        "Which column colours the chart?", ["", *free], key="schema.label",
+        format_func=lambda name: name or "none", persist_state="session",
         help="Choose a column that the analysis does not use.",
-    )
+    )  # fmt: skip
     right.text_input(
-        "Public categories of this column",
-        key="schema.categories",
-        persist_state="session",
-        placeholder="such as yes, no",
-        disabled=not st.session_state["schema.label"],
+        "Public categories of this column", key="schema.categories", persist_state="session",
+        placeholder="such as yes, no", disabled=not st.session_state["schema.label"],
         help="Enter a list that was known before anybody looked at the data. Every other label is "
         "shown as other. A list taken from the table would reveal that somebody has each label.",
-    )
+    )  # fmt: skip
 
 
 def _files(table: Table | BinaryIO) -> None:

@@ -114,19 +114,11 @@ def _choose() -> str | None:
 def _make() -> None:
     """Draw the form of a new ledger."""
     with st.container(border=True):
-        st.text_input(
-            "Name of the ledger",
-            key="release.new.name",
-            placeholder="letters, digits, dashes",
-            persist_state="session",
-        )
-        st.text_input(
-            PARAMS["limit"].label,
-            key="release.new.limit",
-            placeholder="EPSILON,DELTA, such as 3,1e-5",
-            help=PARAMS["limit"].help,
-            persist_state="session",
-        )
+        kept: dict[str, Any] = {"persist_state": "session"}
+        such_as, limit = "letters, digits, dashes", PARAMS["limit"]
+        st.text_input("Name of the ledger", key="release.new.name", placeholder=such_as, **kept)
+        such_as, about = "EPSILON,DELTA, such as 3,1e-5", {"help": limit.help} | kept
+        st.text_input(limit.label, key="release.new.limit", placeholder=such_as, **about)
         # The ledger counts the declared unit of privacy, unless the user chooses another unit here.
         bound = None if state.get("person") else state.get("rows_a_person")
         unit_texts = str(unit.protected()), PARAMS["rows_a_person"].format(bound)
@@ -135,21 +127,12 @@ def _make() -> None:
             for name, text in zip(("unit", "rows_a_person"), unit_texts, strict=True):
                 st.session_state[f"release.new.{name}"] = text
         for name in ("relation", "unit", "account"):
-            st.selectbox(
-                PARAMS[name].label,
-                list(PARAMS[name].choices),
-                format_func=PARAMS[name].choices.__getitem__,
-                key=f"release.new.{name}",
-                help=PARAMS[name].help,
-                persist_state="session",
-            )
+            param, words = PARAMS[name], PARAMS[name].choices
+            here = {"key": f"release.new.{name}", "help": param.help} | kept
+            st.selectbox(param.label, list(words), format_func=words.__getitem__, **here)
         for name in ("purpose", "rows_a_person"):
-            st.text_input(
-                PARAMS[name].label,
-                key=f"release.new.{name}",
-                help=PARAMS[name].help,
-                persist_state="session",
-            )
+            here = {"key": f"release.new.{name}", "help": PARAMS[name].help} | kept
+            st.text_input(PARAMS[name].label, **here)
         st.caption("These settings of the ledger cannot be changed afterwards.")
         st.button("Make the ledger", key="release.new.make", type="primary", on_click=_create)
         if REFUSED in st.session_state:
@@ -182,14 +165,9 @@ def _stands(contents: Contents) -> None:
             ("Left", contents.left),
             ("Limit", limit),
         ):
-            st.metric(
-                label,
-                f"ε {numeral(epsilon, 4)}",
-                f"δ {numeral(delta, 3)}",
-                delta_color="off",
-                delta_arrow="off",
-                width="content",
-            )
+            plainly: dict[str, Any] = {"delta_color": "off", "delta_arrow": "off"}
+            used = f"ε {numeral(epsilon, 4)}", f"δ {numeral(delta, 3)}"
+            st.metric(label, *used, width="content", **plainly)
     words = [
         plain(contents.purpose),
         f"neighbours: {PARAMS['relation'].choices[contents.relation]}".replace(
@@ -309,13 +287,9 @@ def _confirm(pending: Mapping[str, Any]) -> None:
         ]
         missing = meant.count(False)
         st.button(
-            f"Publish once at epsilon {price}",
-            type="primary",
-            key="release.send",
-            on_click=_send,
-            disabled=missing > 0,
-            width="stretch",
-        )
+            f"Publish once at epsilon {price}", type="primary", key="release.send",
+            on_click=_send, disabled=missing > 0, width="stretch",
+        )  # fmt: skip
         if missing:
             st.caption(f"Sentences that you still have to confirm: {missing}.")
         st.button("Not now", key="release.leave", on_click=_leave)
@@ -365,13 +339,11 @@ def _releases(ledger: Ledger, contents: Contents, files: Mapping[int, Path]) -> 
         st.success(contents.receipt(came[1]).said)
     if st.session_state.get(SHOWN) not in numbers:
         st.session_state[SHOWN] = numbers[0]
-    number = st.selectbox(
-        "Release",
-        numbers,
-        key=SHOWN,
-        format_func=lambda n: _line(contents, n, n in files),
-        persist_state="session",
-    )
+
+    def words(number: int) -> str:
+        return _line(contents, number, number in files)
+
+    number = st.selectbox("Release", numbers, key=SHOWN, format_func=words, persist_state="session")
     if number in files:
         with guard():
             _show(read_release(files[number]), files[number].read_bytes(), number)

@@ -57,7 +57,9 @@ def _answer() -> str:
     return {None: unknown, 1: _ANSWERS["one"]}.get(rows, f"at most {rows} rows for each person")
 
 
-def ask(place: str, columns: Sequence[str], likely: str = "", hint: str = "") -> None:
+def ask(
+    place: str, columns: Sequence[str], likely: str = "", hint: str = "", step: str = ""
+) -> None:
     """Show the number of rows per person; a click asks for it, and explains what is protected.
 
     Parameters
@@ -70,8 +72,12 @@ def ask(place: str, columns: Sequence[str], likely: str = "", hint: str = "") ->
         Column that is suggested first.
     hint : str
         Reason for this suggestion.
+    step : str
+        Text of the button if the question is the page's next step.
     """
-    with st.popover(plain(_answer()), key=f"{place}-unit"):
+    with st.popover(
+        plain(step or _answer()), key=f"{place}-unit", type="primary" if step else "secondary"
+    ):
         _question(place, columns, likely)
         if hint and state.get("person") is None:
             st.caption(plain(hint))

@@ -413,7 +413,7 @@ def test_from_a_hospitals_workbook_to_a_verified_card(
     page.keyboard.press("Escape")
     visit(page, "Decide")
     with rerun(page):
-        page.get_by_role("button", name="Release at ε").click()
+        page.get_by_role("button", name="State other limits").click()
     for label, text in (("Name of the ledger", "ward"), ("Limit", "3,1e-5")):
         box = page.get_by_role("textbox", name=label, exact=True)
         box.fill(text)

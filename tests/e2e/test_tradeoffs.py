@@ -75,13 +75,14 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
     # A click on a point of the chart opens Explore at the epsilon of this point.
     chart = page.get_by_test_id("stPlotlyChart").first
     points = chart.locator(".scatterlayer .points path.point")
-    assert points.count() >= 26  # The two curves have thirteen values each.
-    # The first curve's eleventh point is at epsilon 21.54; other points are far enough away.
-    points.nth(10).scroll_into_view_if_needed()
-    box = points.nth(10).bounding_box()
+    assert points.count() >= 16  # Eight values of each curve lie in the range that is drawn.
+    # The first curve's seventh point is at epsilon 4.642; other points are far enough away.
+    points.nth(6).scroll_into_view_if_needed()
+    box = points.nth(6).bounding_box()
     assert box is not None
     centre = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(*centre)
+    assert chart.locator(".js-plotly-plot").evaluate("chart => chart.dpvizShown")
     expect(chart.locator(".hoverlayer .hovertext").first).to_be_visible()
     with rerun(page):
         page.mouse.click(*centre)
@@ -89,10 +90,10 @@ def test_pointing_moving_epsilon_and_a_click_that_opens_explore(page: Page, serv
         "How small can epsilon be before the structure disappears?"
     )
     wait_idle(page)
-    assert "epsilon=21.54" in page.url
-    expect(page.get_by_role("textbox", name="Epsilon")).to_have_value("21.54")
+    assert "epsilon=4.642" in page.url
+    expect(page.get_by_role("textbox", name="Epsilon")).to_have_value("4.642")
     # After a return to this page, the earlier click does not open Explore again.
     with rerun(page):
         page.get_by_role("link", name="Trade-offs").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(TITLE)
-    assert re.search(r"/tradeoffs\?.*epsilon=21\.54", page.url)
+    assert re.search(r"/tradeoffs\?.*epsilon=4\.642", page.url)

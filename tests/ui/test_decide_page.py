@@ -45,14 +45,15 @@ def test_one_question_one_answer_and_what_is_open_on_one_screen() -> None:
     assert "then the answer is yes" in said(at)
     assert "Four sentences for the people who decide" in said(at)
     assert "do not share" in said(at)
-    go(at, "claims")
-    go(at, "decide")
+    go(go(at, "claims"), "decide")
     assert held(at, "ceiling", "decide") == 25
     change(at, "asked.ceiling", 2.0)
     assert headers(at)[0].startswith("✗ ε ")
     assert "What would help" in said(at)
     assert "Four sentences for the people who decide" not in said(at)
-    change(at, "asked.hand_out", "picture")
+    press(at, "decide.fill")  # A rejected epsilon is never carried to a release.
+    assert at.session_state["release.epsilon"] == "0.703"
+    change(go(at, "decide"), "asked.hand_out", "picture")
     assert headers(at) == ["✗ No"]
     assert {"decide.plan", "decide.room", "decide.fill"} & set(keys(at)) == set()
     press(at, "decide.instead")
@@ -67,9 +68,10 @@ def test_a_map_is_shown_with_others_to_click_and_a_release_is_filled_in() -> Non
     assert f"The map that would be published at ε {least}" in said(at)
     press(at, "decide.map.3")
     assert headers(at)[0] == f"✓ ε {least}"
-    # A release must know how many rows a person has, so Decide's only button asks for this.
-    assert at.button(key="decide.fill").label == "State how many rows a person has …"
     assert f"The map that would be published at ε {least}" not in said(at)
+    # A release must know how many rows a person has, so the next step asks for this in place.
+    change(at, "decide-fill.person", "one")
+    assert at.button(key="decide.fill").label == f"Release at ε {least} …"
     press(at, "decide.fill")
     assert errors(at) == []
     assert at.session_state["release.pictured"]
@@ -92,8 +94,7 @@ def test_where_nothing_is_released_the_way_to_a_release_says_so(
     monkeypatch.setenv("DPVIZ_RELEASE", "off")  # This hides Release, as missing OpenDP does.
     at = start("decide", table="iris", hand_out="directions")
     button = at.button(key="decide.fill")
-    assert button.disabled
-    assert button.help == "Releases are switched off on this server."
+    assert (button.disabled, button.help) == (True, "Releases are switched off on this server.")
     monkeypatch.setattr("dpviz.core.platform.in_browser", lambda: True)
     button = at.run().button(key="decide.fill")
     assert button.disabled

@@ -374,11 +374,9 @@ def test_a_form_that_another_page_has_filled_begins_with_that(
     at.session_state["release.epsilon"] = "0.25"
     at.session_state["release.k"] = "3"
     at = at.run()
-    go(at, "explore")
-    go(at, "release")
+    go(go(at, "explore"), "release")
     assert (found(at, "release.epsilon").value, found(at, "release.k").value) == ("0.25", "3")
     assert "default value" not in caplog.text
     change(at, "release.epsilon", "0.5")
-    go(at, "claims")
-    go(at, "release")
+    go(go(at, "claims"), "release")
     assert found(at, "release.epsilon").value == "0.5"

@@ -36,9 +36,9 @@ def log_axis(title: str, low: float, high: float) -> dict[str, Any]:
     low, high : float
         Exponents of ten, as Plotly expects them.
     """
-    few = decades(low, high, 8)
-    ticks = few if len(few) > 2 else log_ticks(low, high)
-    texts = [power_text(tick) if len(few) > 2 else numeral(tick, 6) for tick in ticks]
+    wide = high - low > 2.5
+    ticks = decades(low, high, 8) if wide else log_ticks(low, high)
+    texts = [power_text(tick) if wide else numeral(tick, 6) for tick in ticks]
     return {
         "title": title, "type": "log", "range": [low, high], "tickvals": ticks, "ticktext": texts,
     }  # fmt: skip

@@ -82,7 +82,7 @@ def room_figure(table: pd.DataFrame, least: float | None, most: float, goal: flo
         ticktext=[str(one) for one in _RISKS], row=2, col=1,
     )  # fmt: skip
     figure.update_layout(
-        height=370, margin={"l": 34, "r": 14, "t": 50, "b": 46}, font={"size": 15}, dragmode=False
+        height=330, margin={"l": 34, "r": 14, "t": 50, "b": 46}, font={"size": 15}, dragmode=False
     )
     return figure
 
@@ -124,7 +124,7 @@ def map_figure(picture: Mapping[str, Any], *, small: bool = False) -> go.Figure:
     figure.update_yaxes(range=[-1.04, 1.04], visible=False)
     box = {"xref": "paper", "yref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
     figure.add_shape(type="rect", line={"color": TRUE_COLOUR, "width": 1}, **box)
-    high = 140 if small else 330
+    high = 140 if small else 290
     figure.update_layout(
         height=high, margin={"l": 4, "r": 4, "t": 4, "b": 4 if small else 40}, dragmode=False,
         font={"size": 15},

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpviz.core.metrics import chance_distance, farthest_distance
-from dpviz.core.number_text import decimals, numeral, per_cent, percent, thousands
+from dpviz.core.number_text import decimals, numeral, per_cent, percent, thousands, towards
 from dpviz.core.problem import exposure
 from dpviz.core.release import Verdict
 from dpviz.core.settings import AS_RELEASED, Settings
@@ -140,7 +140,7 @@ RECOVERED = "95 of 100 releases recover"
 
 
 def _whose(answer: Mapping[str, Any]) -> str:
-    return f"{numeral(answer['epsilon'])} ({answer['label']})"
+    return f"{numeral(towards(answer['epsilon'], 2, 1))} ({answer['label']})"
 
 
 def delta_note(delta: float, n: int) -> tuple[str, bool]:

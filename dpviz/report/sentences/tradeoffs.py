@@ -203,11 +203,12 @@ def least_lead(predictions: Sequence[Predicted]) -> str:
 
 
 def _bare(value: float, what: str) -> str:
-    return thousands(math.ceil(value)) if what == "n" else numeral(value, 2)
+    # Round up, because a smaller value would not be enough.
+    return thousands(math.ceil(value)) if what == "n" else numeral(towards(value, 2, 1), 2)
 
 
 def least_html(predictions: Sequence[Predicted], what: str) -> str:
-    """Return one row for each answer, with a mark on a common logarithmic axis, the least first."""
+    """Return one row for each answer, with a mark on a logarithmic axis and its name beside it."""
     ran = [one for one in predictions if one.value is not None]
     ends = [math.log10(one.least) for one in ran if math.isfinite(one.least)] or [0.0]
     low, high = math.floor(min(ends)), math.floor(max(ends)) + 1
@@ -217,15 +218,14 @@ def least_html(predictions: Sequence[Predicted], what: str) -> str:
         if not math.isfinite(one.least):
             rows.append(f"<div><span>{label}: no {NOUNS[what]} is enough</span></div>")
             continue
-        at = 100 * (math.log10(one.least) - low) / (high - low)
+        at = 60 * (math.log10(one.least) - low) / (high - low)
         fails = one.status is not None and one.status.verdict.fails
         kind = "no" if fails else "pure" if one.mechanism.info.guarantee == "pure" else "delta"
         text = f"<b>{_bare(one.least, what)}</b> {label}"
         text += f", not counted: {one.status.words}" if fails and one.status is not None else ""
-        side = " left" if at > 55 else ""
         rows.append(
             f'<div class="dp-{kind}" style="--at:{round(at, 1)}%"><i></i>'
-            f'<span class="at{side}">{text}</span></div>'
+            f'<span class="at">{text}</span></div>'
         )
     silent = [one.mechanism.label for one in predictions if one.value is None]
     if silent:
@@ -237,14 +237,13 @@ NOUNS = {"epsilon": "epsilon", "n": "number of people"}
 _LEAST = """<style>
 .dp-least { font-size: 15px; max-width: 70rem; }
 .dp-least > div { position: relative; min-height: 27px; display: flex; align-items: center; }
-.dp-least > div[style]::before { content: ""; position: absolute; inset: 50% 0 auto;
-  border-top: 1px solid #8a93a055; }
+.dp-least > div[style]::before { content: ""; position: absolute; top: 50%; left: 0;
+  width: calc(var(--at) - 9px); border-top: 1px solid #8a93a055; }
 .dp-least i { position: absolute; left: var(--at); width: 0; height: 0; margin-left: -7px;
   border: 7px solid #0000; border-top: 0; border-bottom: 13px solid var(--c); }
 .dp-least .at { position: absolute; left: calc(var(--at) + 13px); white-space: nowrap; }
-.dp-least .left { left: auto; right: calc(100% - var(--at) + 13px); }
 .dp-delta { --c: #2f74b5; } .dp-pure { --c: #2a8a7e; } .dp-no { --c: #8a93a0; }
 @media (max-width: 640px) { .dp-least .at { white-space: normal; position: relative; left: 0;
-  right: auto; padding-top: 18px; } .dp-least i { top: 3px; }
+  padding-top: 18px; } .dp-least i { top: 3px; }
   .dp-least > div[style]::before { top: 10px; } }
 </style>"""
