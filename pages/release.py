@@ -174,9 +174,6 @@ def repeating(epsilon: str, delta: str) -> None:
 
 def page() -> None:
     """Draw the Release page."""
-    if in_browser():
-        st.info(NO_LEDGER, icon=":material/web_asset_off:")
-        return
     table = None
     problem = current.problem or "Choose a table."
     try:
@@ -240,12 +237,11 @@ def page() -> None:
 
 
 parts.question("Publish once, with a record")
-parts.lead(
-    "You see the privacy cost before any budget is used. What is published cannot be taken back.",
-    "First state what you knew beforehand.",
-)
-switched_off = shell.no_releases()
+switched_off = shell.no_releases() or (NO_LEDGER if in_browser() else None)
+told = "You see the privacy cost before any budget is used. What is published cannot be taken back."
 if switched_off is None:
+    parts.lead(told, *spending.next_step())
     page()
 else:
+    parts.lead(told, "See what is safe to publish", to=shell.page("Decide"))
     st.info(plain(switched_off))

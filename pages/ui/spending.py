@@ -83,6 +83,13 @@ def confirmed(order: Order, name: str) -> None:
         say_error(wrong["said"])
 
 
+def next_step() -> tuple[str, Callable[[], None]]:
+    """Return the words of the page's next step, and the function of its button."""
+    if not ledger_names() or st.session_state.get("release.ledger") == NEW:
+        return "Start a ledger for this table", _create
+    return "See what it costs", _ask
+
+
 def releases(name: str) -> None:
     """Draw the releases of a ledger, with the most recent release first."""
     book = Ledger(ledger_named(name))
@@ -114,6 +121,7 @@ def _choose() -> str | None:
 def _make() -> None:
     """Draw the form of a new ledger."""
     with st.container(border=True):
+        st.markdown("**A ledger records what releases use, and refuses any beyond its limit.**")
         kept: dict[str, Any] = {"persist_state": "session"}
         such_as, limit = "letters, digits, dashes", PARAMS["limit"]
         st.text_input("Name of the ledger", key="release.new.name", placeholder=such_as, **kept)
@@ -126,13 +134,14 @@ def _make() -> None:
             st.session_state["release.new.declared"] = unit_texts
             for name, text in zip(("unit", "rows_a_person"), unit_texts, strict=True):
                 st.session_state[f"release.new.{name}"] = text
-        for name in ("relation", "unit", "account"):
-            param, words = PARAMS[name], PARAMS[name].choices
-            here = {"key": f"release.new.{name}", "help": param.help} | kept
-            st.selectbox(param.label, list(words), format_func=words.__getitem__, **here)
-        for name in ("purpose", "rows_a_person"):
-            here = {"key": f"release.new.{name}", "help": PARAMS[name].help} | kept
-            st.text_input(PARAMS[name].label, **here)
+        with st.expander(f"Unit of privacy: {unit_texts[0]}, and other settings"):
+            for name in ("relation", "unit", "account"):
+                param, words = PARAMS[name], PARAMS[name].choices
+                here = {"key": f"release.new.{name}", "help": param.help} | kept
+                st.selectbox(param.label, list(words), format_func=words.__getitem__, **here)
+            for name in ("purpose", "rows_a_person"):
+                here = {"key": f"release.new.{name}", "help": PARAMS[name].help} | kept
+                st.text_input(PARAMS[name].label, **here)
         st.caption("These settings of the ledger cannot be changed afterwards.")
         st.button("Make the ledger", key="release.new.make", type="primary", on_click=_create)
         if REFUSED in st.session_state:
