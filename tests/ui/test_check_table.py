@@ -101,8 +101,7 @@ def test_a_file_that_cannot_be_used_offers_an_example() -> None:
     assert len(errors(at)) == 1
     assert "check.example" in keys(at)
     press(at, "check.example")
-    assert errors(at) == []
-    assert held(at, "table") == "digits"
+    assert (errors(at), held(at, "table")) == ([], "digits")
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
@@ -112,8 +111,7 @@ def test_another_encoding_is_one_click(encoding: str) -> None:
     (message,) = errors(at)
     assert ("'Größe'" in message) == (encoding == "cp1252")
     press(at, "check.encoding")
-    assert errors(at) == []
-    assert held(at, "encoding") == encoding
+    assert (errors(at), held(at, "encoding")) == ([], encoding)
     assert left_out(at) == ("Größe",)
 
 
