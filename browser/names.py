@@ -179,9 +179,10 @@ MARKS = (
     "data-test-script-state", "stActiveTheme",
     "stApp", "stAppViewContainer", "stButtonGroup", "stCaptionContainer", "stColumn",
     "stElementContainer", "stElementToolbar", "stEmpty", "stExpandSidebarButton",
-    "stExpanderDetails", "stHeader", "stHorizontalBlock", "stLayoutWrapper", "stMain",
-    "stMainBlockContainer", "stMetric", "stPlotlyChart", "stPopoverButton", "stSidebar",
-    "stSkeleton", "stToastContainer", "stToolbar", "stTopNav", "stTopNavDropdownLink",
+    "stExpanderDetails", "stFileChip", "stFileUploader", "stHeader", "stHorizontalBlock",
+    "stLayoutWrapper", "stMain", "stMainBlockContainer", "stMetric", "stMetricValue",
+    "stMultiSelectTagsContainer", "stPlotlyChart", "stPopoverBody", "stPopoverButton", "stSidebar",
+    "stSkeleton", "stTable", "stToastContainer", "stToolbar", "stTopNav", "stTopNavDropdownLink",
     "stTopNavLink", "stTopNavSection", "stVerticalBlock", "stWidgetLabel",
 )  # fmt: skip
 """Marks by which our styles and scripts find Streamlit's elements and its state."""
