@@ -245,8 +245,9 @@ def next_step(decision: decide.Decision, table: Measured) -> None:
             return
         loose = decision.prospect.without_noise < decision.answers.recovery
         if decision.room is None and not left and not loose:
-            if any(one.startswith("Components alone") for one in decision.helps):
-                instead("directions", "components alone")
+            alone = params_of(Answers)["hand_out"].choices["directions"]
+            if alone in dict(decision.prospect.helps(decision.answers.recovery)):
+                instead("directions", alone)
             else:
                 st.markdown("**Keep less structure, or accept a higher risk.**")
             return

@@ -286,7 +286,7 @@ def _head(
     elif header == "auto" and any(_are_numbers(names)):
         notes.append(
             "The first line has numbers that are none of their columns': it was read as column "
-            "names. If it is a row, choose so as the first line (--header no)."
+            "names. If it is a row, choose a row as the first line (--header no)."
         )
     if rows and _RULER.fullmatch("".join(rows[0])):
         past, rows = past + 1, rows[1:]

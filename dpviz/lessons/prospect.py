@@ -16,6 +16,8 @@ import numpy as np
 from dpviz.auditing.attack import posterior_bound
 from dpviz.core.entries import PRIVATE, UNIT
 from dpviz.core.number_text import numeral, towards
+from dpviz.core.params import params_of
+from dpviz.lessons.questions import Answers
 from dpviz.releasing.options import ReleaseOptions
 from dpviz.releasing.predicting import Outlook, SchemaRows
 
@@ -145,7 +147,7 @@ class Prospect:
         changes: list[tuple[str, list[ReleaseOptions], int]] = []
         if self.options.picture:
             every = [replace(one, picture=0.0) for one in self._likely(recovery)[0]]
-            changes.append(("components alone", every, n))
+            changes.append((params_of(Answers)["hand_out"].choices["directions"], every, n))
         changes.append(("three times as many people", few, 3 * n))
         if self.options.k > 1:
             changes.append(("one component alone", [replace(one, k=1) for one in few], n))

@@ -1281,7 +1281,8 @@ class Board {
     const notes = titleOf({ payload, frames, epsilon }).slice(1).join(" · ");
     const least = [payload.least, notes].filter(Boolean).join(" · ");
     if (this.least.title !== least) this.least.title = least;
-    setText(this.least, this.element.hasAttribute("data-small") ? least.replace(/ \([^)]*\)/g, "") : least);
+    const short = least.replace(/ \((?:[^()]|\([^()]*\))*\)/g, ""); // A variant's name has brackets of its own.
+    setText(this.least, this.element.hasAttribute("data-small") ? short : least);
   }
 
   // -- Methods that show one column beside exact PCA --
